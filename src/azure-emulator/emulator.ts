@@ -298,7 +298,6 @@ export class Emulator {
     const now = () => cloud.clock.now();
     this.#blobs ??= new Blobs(now, this.#state?.file('blobs.data'), this.#kept?.blobs);
     const face: Face = {
-      machines: 'simulated',
       ...{ subscription, cloud, clock: cloud.clock, blobs: this.#blobs },
       ...{ documents: new Documents(now, kept?.documents), operations: new Operations(now) },
       ...{ budgets: new Budgets(now), faces: () => [...this.#faces.values()] },

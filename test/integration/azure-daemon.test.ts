@@ -151,6 +151,8 @@ test('a node of a flexible scale set waits with a config until it is allowed to 
   await imago.json(['node', 'config', 'allow', node]);
   const shown = await imago.json<object>(['node', 'config', 'show', node]);
   expect(shown).not.toHaveProperty('waiting');
+  expect(await imago.run(['node', 'exec', node, '--', 'true'])).toMatchObject({ code: 0, err: '' });
+  expect(await imago.json(['node', 'config', 'show', node])).toEqual(shown);
   await imago.json(['pool', 'delete', 'flex', '--yes']);
 }, 240_000);
 

@@ -12,8 +12,6 @@ export interface Face {
   readonly subscription: string;
   readonly clock: Clock;
   readonly cloud: SimProvider;
-  /** `local`: QEMU machines on this host, which have a console and an agent of their own. */
-  readonly machines: 'simulated' | 'local';
   readonly documents: Documents;
   readonly operations: Operations;
   readonly budgets: Budgets;

@@ -4,7 +4,7 @@ import { toFrames } from '../../domain/node/console-frame.ts';
 import { type NodeWords, splitWords } from '../../domain/node-config/words.ts';
 import { ArmError } from '../arm/arm-error.ts';
 import { type Document, stableId } from '../arm/documents.ts';
-import { type Call, type Face, modelCall, type Routes } from '../arm/face.ts';
+import type { Call, Face, Routes } from '../arm/face.ts';
 import { part } from '../arm/json.ts';
 import type { Reply } from '../arm/operations.ts';
 import { ownerOf } from '../arm/resource-id.ts';
@@ -57,12 +57,14 @@ async function retrieve({ face, query, origin }: Call, document: Document): Prom
 }
 
 /** A simulated machine does not write what its agent says, and runs a script when its console is read. */
-async function serialLog(face: Face, document: Document): Promise<Buffer> {
+async function serialLog(face: Face, { id }: Document): Promise<Buffer> {
+  const document = face.documents.get(id);
+  if (document === undefined) return Buffer.alloc(0);
   const host = await readHost(face, document.own ?? {}).catch(() => undefined);
   if (host === undefined) return Buffer.alloc(0);
   const { lines, report, userData } = await face.cloud.world.said(host.machineId);
   const { command } = splitWords(userData).words;
-  const answer = command && (await answerTo(face, document, command));
+  const answer = command && (await answerTo(face, document, host.machineId, command));
   const said = [
     ...lines,
     ...(report === undefined ? [] : toFrames('report', JSON.stringify(report))),
@@ -75,18 +77,15 @@ async function serialLog(face: Face, document: Document): Promise<Buffer> {
 async function answerTo(
   face: Face,
   document: Document,
+  machineId: string,
   { id, ...command }: NonNullable<NodeWords['command']>,
 ): Promise<string | undefined> {
-  const { machine, answered } = document.own ?? {};
-  if (typeof machine !== 'string' || face.machines === 'local') return undefined;
-  const before = part(answered);
+  const before = part(document.own, 'answered');
   if (before.id === id) return String(before.text);
   try {
-    const text = JSON.stringify({
-      id,
-      ...(await face.cloud.machines.runCommand(machine, command, modelCall)),
-    });
-    face.documents.set({ ...document, own: { ...document.own, answered: { id, text } } });
+    const text = JSON.stringify({ id, ...(await face.cloud.world.run(machineId, command)) });
+    const now = face.documents.get(document.id) ?? document;
+    face.documents.set({ ...now, own: { ...now.own, answered: { id, text } } });
     return text;
   } catch {
     // It does not listen yet.

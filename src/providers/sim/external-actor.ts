@@ -24,7 +24,7 @@ import type { NodeReport } from '../../domain/node/report.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
 import type { Snapshot } from '../../ports/provider/disks.ts';
 import type { GalleryImage, GallerySpec, GalleryVersion } from '../../ports/provider/gallery.ts';
-import type { Machine } from '../../ports/provider/machines.ts';
+import type { Machine, MachineCommand, MachineCommandResult } from '../../ports/provider/machines.ts';
 import type { ProviderNode, ProviderPool } from '../../ports/provider/pools.ts';
 import { readTraits, type Traits } from './world/traits.ts';
 
@@ -50,6 +50,8 @@ export interface WorldHand {
   addVersionByOther(version: ForeignVersion): void;
   /** What a machine, or a node, has said since it was switched on: its console, and the last report of its agent. */
   said(machineId: string): Promise<Said>;
+  /** Runs a script in a machine, or a node, as its own agent does. Throws a retryable conflict if it does not listen. */
+  run(machineId: string, command: MachineCommand): Promise<MachineCommandResult>;
   /** Changes the text that a machine, or a node, reads from instance metadata. */
   setUserData(machineId: string, userData: string): void;
   /** What the disk of a single machine carries. */
@@ -105,6 +107,10 @@ export function createWorldHand(context: Cloud): WorldHand {
         };
       });
       return { lines: await executor.console(row, allLines), ...rest };
+    },
+    run(machineId, command) {
+      const row = world.transaction(() => requireRow(world, machineId));
+      return executor.runCommand(row, command, new AbortController().signal);
     },
     setUserData(machineId, userData) {
       world.transaction(() => {

@@ -1,27 +1,36 @@
-// Consoles and timelines of nodes in Azure, read through boot diagnostics. There is no way in.
+// The way into nodes in Azure: their serial console, read through boot diagnostics, and scripts in their userData.
+import { randomUUID } from 'node:crypto';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { latestKernelStart, makeTimeline } from '../../../domain/node/timeline.ts';
+import { splitWords } from '../../../domain/node-config/words.ts';
 import type { NodeAccess } from '../../../ports/provider/access.ts';
+import type { MachineCommandResult } from '../../../ports/provider/machines.ts';
 import { at } from '../arm/address.ts';
 import type { AzureContext } from '../context.ts';
-import { addressOf, listInstances } from './nodes.ts';
+import { addressOf, isUniform, listInstances, powerOf, readUserData, writeUserData } from './nodes.ts';
 import { isPool, type ScaleSet } from './scale-set.ts';
 import { readConsole, type SerialConsole } from './serial-console.ts';
 
 const followMs = 10_000;
 const readMs = 120_000;
+const answerMs = 5_000;
 
 export function azureAccess(context: AzureContext): NodeAccess {
   const { arm, clock } = context;
 
-  async function said(machineId: string, signal = AbortSignal.timeout(readMs)): Promise<SerialConsole> {
+  async function find(machineId: string, signal: AbortSignal) {
     const sets = await arm.list<ScaleSet>(at('virtualMachineScaleSets'), signal);
     for (const { name } of sets.filter(isPool)) {
       const nodes = await listInstances(context, name, signal);
       const node = nodes.find(({ properties }) => properties.vmId === machineId);
-      if (node !== undefined) return readConsole(context, addressOf(name, node), machineId, signal);
+      if (node !== undefined) return { pool: name, node };
     }
     throw new ImagoError('machine-not-found', `No pool in Azure has the machine ${machineId}.`);
+  }
+
+  async function said(machineId: string, signal = AbortSignal.timeout(readMs)): Promise<SerialConsole> {
+    const { pool, node } = await find(machineId, signal);
+    return readConsole(context, addressOf(pool, node), machineId, signal);
   }
 
   return {
@@ -44,11 +53,57 @@ export function azureAccess(context: AzureContext): NodeAccess {
       const switchedOn = kernelAt + Math.min(0, ...last.timeline.map(({ ms }) => ms));
       return makeTimeline(last, new Date(switchedOn).toISOString(), kernelAt);
     },
-    run: async () => refuse('Imago cannot run commands on nodes in Azure.'),
-    openShell: async () => refuse('Nodes in Azure have no shell that Imago can open.'),
+    async run(machineId, { script, timeoutMs }, signal) {
+      const { pool, node } = await find(machineId, signal);
+      if (isUniform(node)) throw refuse('Azure gives a node of a uniform scale set no userData of its own.');
+      if (powerOf(node) !== 'running') {
+        throw new ImagoError('machine-not-running', `The machine ${machineId} is not running.`);
+      }
+      const name = node.instanceId ?? '';
+      const { config, words } = splitWords(await readUserData(context, pool, node, signal));
+      const id = randomUUID();
+      await writeUserData(context, name, config, { ...words, command: { id, script, timeoutMs } }, signal);
+      try {
+        for (;;) {
+          const { answers } = await readConsole(context, addressOf(pool, node), machineId, signal);
+          const answer = answers.map(readAnswer).find((one) => one?.id === id);
+          if (answer !== undefined) return answer.result;
+          await clock.sleep(answerMs, signal);
+        }
+      } catch (thrown) {
+        if (!signal.aborted) throw thrown;
+        throw new ImagoError(
+          'machine-command-timeout',
+          `No answer of ${machineId} arrived on its console. The script may have run.`,
+          { hint: 'Azure shows what a console says after up to a minute: allow more time.' },
+        );
+      } finally {
+        // Otherwise it would run again at the next start of the machine.
+        await writeUserData(context, name, config, words, AbortSignal.timeout(readMs));
+      }
+    },
+    openShell: async () => {
+      throw refuse('Nodes in Azure have no shell that Imago can open.');
+    },
   };
 }
 
-function refuse(message: string): never {
-  throw new ImagoError('provider-lacks', message, { hint: '`imago node console` shows what a node writes.' });
+interface Answer {
+  readonly id: string;
+  readonly result: MachineCommandResult;
+}
+
+function readAnswer(json: string): Answer | undefined {
+  const { id, exitCode, stdout, stderr, truncated } = JSON.parse(json) as Partial<MachineCommandResult> & {
+    readonly id?: unknown;
+  };
+  if (typeof id !== 'string' || typeof exitCode !== 'number') return undefined;
+  const result = { exitCode, stdout: String(stdout), stderr: String(stderr), truncated: truncated === true };
+  return { id, result };
+}
+
+function refuse(message: string): ImagoError {
+  return new ImagoError('provider-lacks', message, {
+    hint: '`imago node console` shows what a node writes.',
+  });
 }

@@ -3,12 +3,12 @@
 // Azure changes the userData of a machine, so of nodes of flexible scale sets. That of an instance of a uniform one stays as
 // it is (recorded in `test_vmss_create_user_data`): such a node gets the config of its pool with an upgrade, and no other.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
-import { type NodeWords, splitWords, withWords } from '../../../domain/node-config/words.ts';
+import { splitWords } from '../../../domain/node-config/words.ts';
 import type { NodeConfigs } from '../../../ports/provider/node-configs.ts';
 import { actionOf, at } from '../arm/address.ts';
 import type { AzureContext } from '../context.ts';
-import { addressOf, isUniform, readUserData, requireInstance } from './nodes.ts';
-import { encodeConfig, modelConfigOf, readSet } from './scale-set.ts';
+import { addressOf, isUniform, readUserData, requireInstance, writeUserData } from './nodes.ts';
+import { modelConfigOf, readSet } from './scale-set.ts';
 import { readConsole } from './serial-console.ts';
 
 export function azureNodeConfigs(context: AzureContext): NodeConfigs {
@@ -19,14 +19,6 @@ export function azureNodeConfigs(context: AzureContext): NodeConfigs {
     return { node, ...splitWords(await readUserData(context, pool, node, signal)) };
   }
 
-  async function write(name: string, config: string, words: NodeWords, signal: AbortSignal): Promise<void> {
-    const userData = encodeConfig(withWords(config, words));
-    await arm.finish(
-      await arm.patch(at('virtualMachines', name), { properties: { userData } }, signal),
-      signal,
-    );
-  }
-
   return {
     getUserData: async (pool, name, { signal }) => (await read(pool, name, signal)).config,
     hasOwnUserData: async (pool, name, { signal }) => (await read(pool, name, signal)).words.own === true,
@@ -35,7 +27,8 @@ export function azureNodeConfigs(context: AzureContext): NodeConfigs {
       if (config === text) return;
       const set = await readSet(context, pool, signal);
       const isModels = set !== undefined && modelConfigOf(set) === text;
-      if (!isUniform(node)) return write(node.instanceId ?? '', text, isModels ? {} : { own: true }, signal);
+      if (!isUniform(node))
+        return writeUserData(context, node.instanceId ?? '', text, isModels ? {} : { own: true }, signal);
       const wanted = set?.properties.virtualMachineProfile?.storageProfile?.imageReference?.id;
       const isSameImage =
         node.properties.storageProfile?.imageReference?.id?.toLowerCase() === wanted?.toLowerCase();
@@ -48,7 +41,7 @@ export function azureNodeConfigs(context: AzureContext): NodeConfigs {
       const { cost, digest } = words.allow ?? {};
       if (cost === allow.cost && digest === allow.digest) return;
       if (isUniform(node)) throw fixed(pool, name);
-      await write(node.instanceId ?? '', config, { ...words, allow }, signal);
+      await writeUserData(context, node.instanceId ?? '', config, { ...words, allow }, signal);
     },
     async getReport(pool, name, { signal }) {
       const node = await requireInstance(context, pool, name, signal);

@@ -1,12 +1,13 @@
 // Nodes: instances of a scale set. A node is called what it calls itself, which is its name in Kubernetes too.
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { notFound } from '../../../domain/error/refusals.ts';
+import { type NodeWords, withWords } from '../../../domain/node-config/words.ts';
 import type { CallOptions } from '../../../ports/provider/call.ts';
 import type { NodePower, Pools, ProviderNode } from '../../../ports/provider/pools.ts';
 import { type Address, actionOf, at, namesIn } from '../arm/address.ts';
 import type { Resource, WireDisk, WireInstance, WirePool } from '../arm/wire.ts';
 import { type AzureContext, stateOf } from '../context.ts';
-import { decodeConfig } from './scale-set.ts';
+import { decodeConfig, encodeConfig } from './scale-set.ts';
 
 export type Instance = Resource<WireInstance> & {
   readonly instanceId?: string;
@@ -153,6 +154,19 @@ export async function readUserData(
   return decodeConfig(found?.properties.userData);
 }
 
+/** Only for the machine of a node of a flexible scale set. */
+export async function writeUserData(
+  { arm }: AzureContext,
+  machine: string,
+  config: string,
+  words: NodeWords,
+  signal: AbortSignal,
+): Promise<void> {
+  const userData = encodeConfig(withWords(config, words));
+  const started = await arm.patch(at('virtualMachines', machine), { properties: { userData } }, signal);
+  await arm.finish(started, signal);
+}
+
 /** By its number, which is in its name; by the list if the name has another form. */
 async function findInstance(
   context: AzureContext,
@@ -245,7 +259,7 @@ export function toNode(pool: string, one: Instance, imaged: string): ProviderNod
   };
 }
 
-function powerOf({ properties: { instanceView, provisioningState } }: Instance): NodePower {
+export function powerOf({ properties: { instanceView, provisioningState } }: Instance): NodePower {
   const code = instanceView?.statuses?.find((status) => status.code?.startsWith('PowerState/'))?.code;
   switch (code?.slice('PowerState/'.length)) {
     case 'running':
