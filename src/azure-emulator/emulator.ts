@@ -338,14 +338,17 @@ function isArm(path: string): boolean {
 function refusal({
   status = 500,
   code,
+  message,
   retryAfter,
 }: {
   readonly status?: number | undefined;
   readonly code: string;
+  readonly message: string;
   readonly retryAfter: number | undefined;
 }): Reply {
   const wait = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
-  return { status, headers: wait, body: new ArmError(status, code, 'This failure was ordered.').toBody() };
+  const headers = { ...wait, 'x-ms-request-id': randomUUID() };
+  return { status, headers, body: new ArmError(status, code, message).toBody() };
 }
 
 function exchangeOf({ method, url, body }: ArmRequest, reply: Reply): Exchange {

@@ -1,6 +1,6 @@
 // What the Azure provider does where others act in the same subscription, and where Azure refuses.
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../src/ports/provider/pools.ts';
 import { actionOf, at } from '../../src/providers/azure/arm/address.ts';
 import { ArmClient } from '../../src/providers/azure/arm/client.ts';
@@ -230,4 +230,101 @@ test('limits are counted by the region in which galleries stand, with those of o
   expect(counted).toContainEqual({ name: 'versions', region: 'westeurope', used: 2, limit: 10_000 });
   const forImage = await gallery.limits({ ...options, image: 'node' });
   expect(new Set(forImage.map(({ region }) => region))).toEqual(new Set(['westeurope']));
+});
+
+describe('a refusal of Azure', () => {
+  const image = { name: 'node', os: 'linux', architecture: 'x64', generation: 2 } as const;
+
+  /** The next matching request is refused as Azure would, with this text. */
+  async function order(fault: object): Promise<void> {
+    const { url: endpoint, token } = bench.emulator;
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const url = new URL('/imago/faults', endpoint);
+    const sent = { method: 'POST', url, headers, body: JSON.stringify(fault), signal };
+    expect((await transport.send(sent)).status).toBe(201);
+  }
+
+  async function spec(version: string) {
+    const { diskDigest } = await bench.sealDisk('1.0.0');
+    const source = { kind: 'disk', digest: diskDigest } as const;
+    return { image: 'node', version, source, regions: [], excludeFromLatest: false, tags: {} };
+  }
+
+  test('for a missing right names the action and the request', async () => {
+    const action = 'Microsoft.Compute/galleries/images/versions/write';
+    const message = `The client 'x' does not have authorization to perform action '${action}' over scope '/s'.`;
+    await order({
+      method: 'PUT',
+      path: '/versions/3.0.0',
+      status: 403,
+      code: 'AuthorizationFailed',
+      message,
+    });
+    const made = bench.provider.gallery.createVersion(await spec('3.0.0'), options);
+    await expect(made).rejects.toMatchObject({
+      code: 'provider-forbidden',
+      hint: expect.stringContaining(action),
+      message: expect.stringMatching(/\(request [0-9a-f-]{36}\)/),
+    });
+    expect(await bench.provider.gallery.getVersion('node', '3.0.0', options)).toBeUndefined();
+  });
+
+  test('for a quota is one, and nothing is half made', async () => {
+    const message = 'Operation could not be completed as it results in exceeding approved Cores quota.';
+    await order({
+      method: 'PUT',
+      path: '/virtualMachineScaleSets/full',
+      status: 409,
+      code: 'OperationNotAllowed',
+      message,
+    });
+    await expect(pool('full')).rejects.toMatchObject({ code: 'provider-quota' });
+    expect(await bench.provider.pools.getPool('full', options)).toBeUndefined();
+  });
+
+  test('for zone-redundant storage makes the version with local storage', async () => {
+    const message = 'Storage account type Standard_ZRS is not supported in region westeurope.';
+    await order({ method: 'PUT', path: '/versions/3.1.0', status: 400, code: 'InvalidParameter', message });
+    await publish('3.1.0');
+    const address = at('galleries/images/versions', 'imago', 'node', '3.1.0');
+    const made = await others.get<Shown>(address, signal);
+    expect(JSON.stringify(made?.properties.publishingProfile)).toContain(
+      '"storageAccountType":"Standard_LRS"',
+    );
+    expect(JSON.stringify(made?.properties.publishingProfile)).not.toContain('Standard_ZRS');
+  });
+
+  test('is spared where the name, the generation, or the content cannot be right', async () => {
+    const { gallery, galleries } = bench.provider;
+    await expect(galleries.createGallery({ name: 'pre-1234' }, options)).rejects.toMatchObject({
+      code: 'input-invalid',
+      message: expect.stringContaining('community'),
+    });
+    await expect(gallery.createImage({ ...image, generation: 1 }, options)).rejects.toMatchObject({
+      code: 'provider-conflict',
+      message: expect.stringContaining('generation'),
+    });
+    const specialized = { ...image, osState: 'specialized' } as const;
+    await expect(gallery.createImage(specialized, options)).rejects.toMatchObject({
+      code: 'provider-conflict',
+      message: expect.stringContaining('osState'),
+    });
+    const { diskDigest } = await bench.sealDisk('another');
+    const other = { ...(await spec('1.0.0')), source: { kind: 'disk', digest: diskDigest } as const };
+    await expect(gallery.createVersion(other, options)).rejects.toMatchObject({
+      code: 'provider-conflict',
+      message: expect.stringContaining('content never changes'),
+    });
+  });
+
+  test('an empty database finds versions and pools again by their tags', async () => {
+    const fresh = await bench.open();
+    const found = await fresh.gallery.getVersion('node', '1.0.0', options);
+    expect(found?.source).toEqual((await spec('1.0.0')).source);
+    const { items } = await fresh.pools.listPools({ limit: 100 }, options);
+    expect(items.find(({ name }) => name === 'kept')?.model).toMatchObject({
+      image: 'node',
+      digest: 'sha256:2',
+    });
+  });
 });

@@ -14,6 +14,7 @@ interface RequestFault {
   /** The status to answer with; without one the request is done and its reply is lost. */
   readonly status: number | undefined;
   readonly code: string;
+  readonly message: string;
   readonly retryAfter: number | undefined;
   /** How many matching requests pass first, and how many are struck. */
   after: number;
@@ -51,6 +52,7 @@ export class Control {
     const fault: RequestFault = {
       ...{ id: this.#next++, method: String(body.method ?? '*'), path: body.path.toLowerCase() },
       ...{ status: number(body.status), code: String(body.code ?? 'InternalServerError') },
+      message: String(body.message ?? 'This failure was ordered.'),
       ...{
         retryAfter: number(body.retryAfter),
         after: number(body.after) ?? 0,
