@@ -68,6 +68,7 @@ export const commandTree = {
         'Restore a backup into an empty database',
         () => import('./commands/daemon/restore.ts'),
       ),
+      agent: subject('Install the agent on images of others', () => import('./commands/agent.ts')),
       azure: subject('Run the Azure emulator', () => import('./commands/azure.ts')),
       sim: subject('Control the simulated provider', () => import('./commands/sim.ts')),
       config: subject('Manage the settings of the daemon', () => import('./commands/daemon/config.ts')),

@@ -11,6 +11,7 @@ import type { OperationState } from '../ports/workflow/operation.ts';
 import { defaultChecks, runDoctor } from './doctor/doctor.ts';
 import type { WireOptions } from './environment.ts';
 import type { DaemonContext } from './http/endpoint/context.ts';
+import { requireAgent } from './providers/images.ts';
 
 export interface CommonParts {
   readonly providers: ReadonlyMap<ProviderName, Provider>;
@@ -55,6 +56,7 @@ export function commonContext(options: WireOptions, store: Store, parts: CommonP
     ...(parts.epoch === undefined ? {} : { epoch: parts.epoch }),
     status: () => readStatus(options, store, parts),
     doctor: () => runDoctor(defaultChecks(processEnv)),
+    agent: () => requireAgent(processEnv.env),
     stop: (asked) => lifecycle.stop(asked),
     stopping: lifecycle.ending,
   };

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { agentInstallScript } from '../../src/agent/install-script.ts';
+import { agentInstallScript } from '../../src/domain/agent/install-script.ts';
 import { openMachineHost } from '../../src/providers/local/host/open.ts';
 import type { MachineHost } from '../../src/providers/local/qemu/machine-host.ts';
 import { agentBundle, type BuiltImage, buildImage } from '../support/built-image.ts';

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpointNames } from '../../src/api/contract/contract.ts';
 import type { ResponseOf } from '../../src/api/contract/types.ts';
@@ -552,6 +553,23 @@ describe('the life of an image', () => {
     expect(await client.upload('sendRecipeFiles', inPieces(content))).toEqual({ files: 1 });
     called.add('sendRecipeFiles');
     expect(await place()).toEqual({ missing: [] });
+  });
+
+  test('the agent is downloaded, and its script names what was downloaded', async () => {
+    const { content, sizeBytes } = await api.client.download('readAgent', {});
+    const archive = await buffer(content);
+    expect(archive.length).toBe(sizeBytes);
+    expect(gunzipSync(archive).toString()).toBe('an agent');
+    const query = { url: 'https://downloads.example.com/agent.tar.gz' };
+    const { script, sha256 } = await api.client.call('showAgentScript', { query });
+    expect(sha256).toBe(createHash('sha256').update(archive).digest('hex'));
+    expect(script).toContain(`sha256='${sha256}'`);
+    expect(script).toContain(query.url);
+    const quoted = { url: "https://example.com/'$(reboot)" };
+    await expect(api.client.call('showAgentScript', { query: quoted })).rejects.toMatchObject({
+      code: 'input-invalid',
+    });
+    called.add('readAgent').add('showAgentScript');
   });
 
   test('a disk goes in and out, is signed, compared and read again', async () => {

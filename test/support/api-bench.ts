@@ -165,6 +165,7 @@ export async function openApi(bench: StoreBench, options: ApiBenchOptions = {}):
       beforeRestore: () => operations.stop(),
       afterRestore: () => undefined,
     }),
+    agent: async () => ({ version: '0.0.0-test', archive: Buffer.from('an agent') }),
     images: images.imageStore,
     sentFiles: sentFiles({ cacheFolder: join(folder, 'cache'), prune: async () => undefined }),
     keys: images.keys,

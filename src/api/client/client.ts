@@ -85,7 +85,7 @@ export interface Download {
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-type DownloadEndpoint = 'readRecord' | 'exportVersion' | 'followConsole';
+type DownloadEndpoint = 'readRecord' | 'exportVersion' | 'followConsole' | 'readAgent';
 
 /** The input of any endpoint. */
 interface AnyInput {

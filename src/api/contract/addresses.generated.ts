@@ -90,6 +90,8 @@ export const addresses: Readonly<Record<EndpointName, string>> = {
   listMachines: 'GET /v1/machines',
   showMachine: 'GET /v1/machines/{machine}',
   deleteMachine: 'DELETE /v1/machines/{machine}',
+  readAgent: 'GET /v1/agent/archive',
+  showAgentScript: 'GET /v1/agent/script',
   listClusters: 'GET /v1/clusters',
   showCluster: 'GET /v1/clusters/{cluster}',
   showControlPlane: 'GET /v1/control-plane',

@@ -2,6 +2,7 @@
 // it, and OpenAPI is generated from it.
 import * as z from 'zod';
 import { accessContract } from './access.ts';
+import { agentContract } from './agent.ts';
 import { changeContract } from './change.ts';
 import { channelContract } from './channel.ts';
 import { clusterContract } from './cluster.ts';
@@ -31,6 +32,7 @@ export const contract = {
   ...keyContract,
   ...poolContract,
   ...nodeContract,
+  ...agentContract,
   ...clusterContract,
   ...operationContract,
   ...changeContract,

@@ -126,6 +126,13 @@ export function openImages({ home, env, uid, version, now, guard }: ImagesOption
   };
 }
 
+/** The agent of this Imago. Throws `agent-missing` if there is none. */
+export async function requireAgent(env: Readonly<Record<string, string | undefined>>): Promise<AgentBundle> {
+  const found = await agentBundle(env);
+  if (found !== undefined && found !== 'missing') return found;
+  throw new ImagoError('agent-missing', 'This Imago has no agent for images.');
+}
+
 interface Once<T> {
   get(): Promise<T>;
   close(end: (value: T) => Promise<void>): Promise<void>;

@@ -64,6 +64,8 @@ export interface DaemonContext {
   readonly archive: Archive;
   /** Local store of disks; absent on standby. */
   readonly images?: ImageStore;
+  /** The agent, as a tar archive of files from the root on. Throws `agent-missing`. */
+  agent(): Promise<{ readonly version: string; readonly archive: Uint8Array }>;
   readonly keys?: SigningKeys;
   /** Signs statements about moves; absent on standby. */
   readonly attestor?: Attestor;

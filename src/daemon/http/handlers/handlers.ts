@@ -3,6 +3,7 @@ import { contractOf, type EndpointName, isWrite } from '../../../api/contract/co
 import type { Call, Handlers, PreparedWrite } from '../endpoint/call.ts';
 import { routeHandlers } from '../endpoint/start-operation.ts';
 import { accessHandlers } from './access.ts';
+import { agentHandlers } from './agent.ts';
 import { captureHandlers } from './capture.ts';
 import { catalogHandlers } from './catalog.ts';
 import { changeHandlers } from './change.ts';
@@ -29,6 +30,7 @@ import { simHandlers } from './sim.ts';
 const handlers: Handlers = {
   ...routeHandlers,
   ...accessHandlers,
+  ...agentHandlers,
   ...captureHandlers,
   ...catalogHandlers,
   ...changeHandlers,

@@ -1,6 +1,6 @@
 // The custom data for the cloud-init of plain images, which have no agent. It fetches the agent, verifies it, and starts
 // it; the agent does everything else, from the same node config.
-import { ImagoError } from '../domain/error/imago-error.ts';
+import { ImagoError } from '../error/imago-error.ts';
 
 export interface AgentSource {
   /** Where the agent's archive (tar, gzip) is. */
