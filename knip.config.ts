@@ -9,7 +9,6 @@ export default {
     'src/oci/chunks/store-worker.ts!',
     'src/build/lock/match-worker.ts!',
     // The custom data of plain images is for providers that pass it on; e2e tests do.
-    'src/agent/install-script.ts!',
     // The face of the room for clusters: capture and rollout call it.
     'src/kube/{cluster,follow}.ts!',
     'src/kube/sim/{kubelet,simulated-cluster}.ts!',

@@ -28,6 +28,7 @@ const purposes: Readonly<Record<string, string>> = {
   'providers/local': 'QEMU machines on this host',
   'providers/sim': 'virtual time and injected faults',
   'providers/azure': 'Azure',
+  'providers/registry': 'galleries in OCI registries',
   kube: 'the Kubernetes API: cordon, drain, watch',
   database: 'PostgreSQL: records, lease, migrations, backup',
   api: 'contract, schemas, typed client, OpenAPI',

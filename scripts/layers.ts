@@ -125,6 +125,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     may: [...basis, 'install', 'disk', 'oci', 'cloud'],
     face: ['provider'],
   },
+  'providers/registry': {
+    may: [...basis, 'oci', 'cloud'],
+    face: ['provider'],
+  },
   'providers/azure': {
     may: [...basis, 'install', 'disk', 'oci'],
     face: ['provider'],
@@ -160,7 +164,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     may: [
       ...[...basis, 'install', 'document', 'workflow', 'operations', 'disk', 'oci', 'inventory'],
       ...['image-store', 'build', 'kube', 'database', 'api', 'launcher', 'pages', 'cloud'],
-      ...['providers/local', 'providers/sim', 'providers/azure'],
+      ...['providers/local', 'providers/sim', 'providers/azure', 'providers/registry'],
     ],
     face: [],
   },

@@ -60,7 +60,7 @@ export async function startActiveDaemon(options: WireOptions, lease: Lease): Pro
   lifecycle.onStop({ name: 'the images', deadlineMs: 2000, run: () => images.close() });
   const background = createBackground({ problems: store.problems, log, signal: acting });
   // A problem that persists is reported again when its job runs.
-  for (const source of ['local', 'engine', 'azure']) await store.problems.sync(source, []);
+  for (const source of ['local', 'engine', 'azure', 'registry']) await store.problems.sync(source, []);
   const { providers, sim } = await openProviders({ environment, images, background });
   for (const provider of providers.values()) {
     const run = () => provider.close();

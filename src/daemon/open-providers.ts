@@ -2,6 +2,7 @@
 // in `openProviders`.
 import { join } from 'node:path';
 import { ensureImagoError, ImagoError } from '../domain/error/imago-error.ts';
+import { addressGuard } from '../host/network/address-guard.ts';
 import type { Provider, ProviderName } from '../ports/provider/provider.ts';
 import { createSimProvider, type SimProvider } from '../providers/sim/provider.ts';
 import type { Background } from './background.ts';
@@ -11,6 +12,7 @@ import { openAzureProvider } from './providers/azure.ts';
 import { builderProvider } from './providers/builder-provider.ts';
 import type { Images } from './providers/images.ts';
 import { closeLocal, openLocal } from './providers/local-machines.ts';
+import { openRegistry } from './providers/registry.ts';
 
 interface Parts {
   readonly environment: DaemonEnvironment;
@@ -30,19 +32,26 @@ export async function openProviders(parts: Parts): Promise<OpenProviders> {
     sim,
     local: await openLocalProvider(parts),
     azure: await openAzure(parts),
+    registry: await openRegistryGallery(parts),
   };
   const providers = new Map<ProviderName, Provider>();
   for (const provider of Object.values(opened)) if (provider) providers.set(provider.name, provider);
   return { providers, sim };
 }
 
+/** The settings that turn on a provider. */
+const settingsOf: Readonly<Record<string, string>> = {
+  azure: 'azure-subscription, azure-resource-group and azure-location',
+  registry: 'registry-regions',
+};
+
 export function requireProvider(providers: ReadonlyMap<string, Provider>, name: string): Provider {
   const found = providers.get(name);
   if (found !== undefined) return found;
   throw new ImagoError('provider-unknown', `Provider ${name} not found.`, {
     hint:
-      name === 'azure'
-        ? 'Set azure-subscription, azure-resource-group and azure-location with `imago config set`, then restart the daemon.'
+      settingsOf[name] !== undefined
+        ? `Set ${settingsOf[name]} with \`imago config set\`, then restart the daemon.`
         : `The providers are ${[...providers.keys()].join(', ')}.`,
   });
 }
@@ -83,6 +92,32 @@ async function openLocalProvider({ environment, images, background }: Parts): Pr
     const message = `The local provider cannot start machines: ${why}`;
     background.report('local', { kind: 'provider-unavailable', subject: 'provider/local', message });
     return builderProvider(images.builder, `${why} Repair it and restart the daemon.`);
+  }
+}
+
+async function openRegistryGallery({
+  environment,
+  images,
+  background,
+}: Parts): Promise<Provider | undefined> {
+  const { paths, processEnv, options, log } = environment;
+  const { 'registry-regions': regions } = options.settings;
+  if (regions === undefined) return undefined;
+  try {
+    return await openRegistry({
+      ...{ home: paths.home, env: processEnv.env, regions, store: images.store },
+      guard: addressGuard(options.addresses),
+      onTrouble(what, error) {
+        log.warn(`the registry gallery failed (${what})`, { error });
+        const message = `The registry gallery has failed (${what}): ${ensureImagoError(error).message}`;
+        background.report('registry', { kind: 'local-work', subject: `registry/${what}`, message });
+      },
+      onRepaired: (what) => background.repaired('registry', `registry/${what}`),
+    });
+  } catch (error) {
+    const message = `The registry provider cannot be used: ${ensureImagoError(error).message}`;
+    background.report('registry', { kind: 'provider-unavailable', subject: 'provider/registry', message });
+    return undefined;
   }
 }
 

@@ -36,10 +36,11 @@ export async function judge(name: string): Promise<string> {
   throw new Error(`this test needs ${name}: install the Debian package ${name}`);
 }
 
-export async function startRegistry(signIn?: RegistrySignIn): Promise<TestRegistry> {
+/** `address` is that of a registry that was stopped. */
+export async function startRegistry(signIn?: RegistrySignIn, address?: string): Promise<TestRegistry> {
   const program = await judge('docker-registry');
   const folder = await mkdtemp(join(tmpdir(), 'imago-registry-'));
-  const host = `127.0.0.1:${await freePort()}`;
+  const host = address ?? `127.0.0.1:${await freePort()}`;
   await writeFile(join(folder, 'certificate.pem'), testCertificate);
   await writeFile(join(folder, 'htpasswd'), `${testUser.username}:${testUserHash}\n`);
   await writeFile(join(folder, 'config.yml'), configuration(folder, host, signIn));

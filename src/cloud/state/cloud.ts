@@ -80,6 +80,8 @@ export interface Executor {
   findDisk(diskDigest: string): Promise<DiskContent | undefined>;
   /** Makes or deletes the version, as its row says. */
   workOnVersion(key: VersionKey): void;
+  /** Returns how far a copy is whose end is not known, in percent. Absent: 0 until it has ended. */
+  copyPercent?(key: VersionKey, region: string): number;
   /** Reads every byte of the version's disk, and returns their sha256. */
   readDigest(version: VersionRow, signal: AbortSignal): Promise<string>;
   /** Returns the limits that do not follow from counting rows. */

@@ -2,7 +2,7 @@
 
 import type { ProvisioningError, ProvisioningState } from '../../ports/provider/call.ts';
 import type { GalleryVersion, RegionState, VersionSource } from '../../ports/provider/gallery.ts';
-import { type Cloud, isoTime, stillThere } from './cloud.ts';
+import { type Cloud, type Executor, isoTime, stillThere } from './cloud.ts';
 import type { CopyRow, VersionKey, VersionRow } from './rows.ts';
 import type { World } from './state-file.ts';
 
@@ -47,7 +47,7 @@ export function versionState(row: VersionRow, copies: readonly CopyRow[], now: n
   return now < row.busyUntil ? 'updating' : 'ready';
 }
 
-export function toGalleryVersion({ world, abilities }: Cloud, row: VersionRow): GalleryVersion {
+export function toGalleryVersion({ world, abilities, executor }: Cloud, row: VersionRow): GalleryVersion {
   const now = world.time();
   const copies = copiesOf(world, row);
   const state = versionState(row, copies, now);
@@ -64,7 +64,10 @@ export function toGalleryVersion({ world, abilities }: Cloud, row: VersionRow): 
     ...(row.blockDeletion === 1 ? { blockDeletionBeforeEndOfLife: true } : {}),
     tags: JSON.parse(row.tags) as Record<string, string>,
     state,
-    regions: abilities.regions.length === 0 ? [] : copies.map((copy) => toRegionState(copy, now)),
+    regions:
+      abilities.regions.length === 0
+        ? []
+        : copies.map((copy) => toRegionState(copy, now, executor.copyPercent)),
     createdAt: isoTime(row.createdAt),
     ...(arrived && row.diskBytes !== null ? { sizeBytes: row.diskBytes } : {}),
     ...(arrived && row.diskDigest !== null && abilities.galleryDigest ? { diskDigest: row.diskDigest } : {}),
@@ -72,7 +75,7 @@ export function toGalleryVersion({ world, abilities }: Cloud, row: VersionRow): 
   };
 }
 
-function toRegionState(copy: CopyRow, now: number): RegionState {
+function toRegionState(copy: CopyRow, now: number, percent: Executor['copyPercent']): RegionState {
   const state = copyState(copy, now);
   const error = state === 'failed' ? errorOf(copy) : undefined;
   return {
@@ -80,7 +83,7 @@ function toRegionState(copy: CopyRow, now: number): RegionState {
     replicas: copy.replicas,
     ...(copy.excludeFromLatest === null ? {} : { excludeFromLatest: copy.excludeFromLatest === 1 }),
     state,
-    percent: percentOf(copy, now),
+    percent: state === 'replicating' && percent ? percent(copy, copy.region) : percentOf(copy, now),
     ...(error === undefined ? {} : { error }),
   };
 }

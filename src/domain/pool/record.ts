@@ -6,7 +6,7 @@ export const orchestrations = ['uniform', 'flexible'] as const;
 
 export const poolRecord = z.object({
   name: z.string(),
-  provider: z.enum(['local', 'azure', 'sim']),
+  provider: z.enum(['local', 'azure', 'sim', 'registry']),
   orchestration: z.enum(orchestrations),
   region: z.string().optional(),
   size: z.string(),

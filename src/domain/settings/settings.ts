@@ -94,6 +94,11 @@ export const settingSpecs = {
     form: 'an absolute path',
     schema: absolutePath,
   },
+  'registry-regions': {
+    what: 'repositories that are regions of a gallery, the first one its own',
+    form: 'REGION=HOST/REPOSITORY, several with commas between them',
+    schema: z.string().regex(/^[a-z0-9-]{1,40}=[^\s,=]+(?:,[a-z0-9-]{1,40}=[^\s,=]+)*$/),
+  },
 } as const;
 
 export type SettingName = keyof typeof settingSpecs;

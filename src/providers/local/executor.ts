@@ -1,6 +1,7 @@
 // Runs the cloud on this host: disks in the store, machines in QEMU. Work ends when it has ended, and is written then.
 import { randomUUID } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
+import { findManifest, findStoredDisk } from '../../cloud/disk/stored-disk.ts';
 import type { Executor } from '../../cloud/state/cloud.ts';
 import { imagingFailure, sizeOf } from '../../cloud/state/machine-rows.ts';
 import type { MachineRow, VersionRow } from '../../cloud/state/rows.ts';
@@ -11,7 +12,6 @@ import { verifyDisk } from '../../oci/disks/verify-disk.ts';
 import { parseDigest } from '../../oci/layout/digest.ts';
 import type { GalleryLimit } from '../../ports/provider/gallery.ts';
 import type { MachineCommand, MachineCommandResult } from '../../ports/provider/machines.ts';
-import { findManifest, findStoredDisk } from './disk/stored-disk.ts';
 import { withSnapshotFile } from './gallery/version-work.ts';
 import { machineHealth, machinePower, toReport } from './machine/machine-view.ts';
 import type { MachineHost } from './qemu/machine-host.ts';

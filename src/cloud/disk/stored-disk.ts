@@ -1,8 +1,9 @@
 // Finds sealed disks in the store, by what names their content.
-import type { DiskContent } from '../../../cloud/state/rows.ts';
-import { type DiskDescription, type DiskStore, describeDisk } from '../../../oci/disks/disk-store.ts';
-import { findDisk, unlisted } from '../../../oci/disks/find-disk.ts';
-import { isDigest, parseDigest } from '../../../oci/layout/digest.ts';
+
+import { type DiskDescription, type DiskStore, describeDisk } from '../../oci/disks/disk-store.ts';
+import { findDisk, unlisted } from '../../oci/disks/find-disk.ts';
+import { isDigest, parseDigest } from '../../oci/layout/digest.ts';
+import type { DiskContent } from '../state/rows.ts';
 
 /** The sealed disk whose raw bytes have this sha256; `undefined` when the store has none. */
 export async function findStoredDisk(store: DiskStore, diskDigest: string): Promise<DiskContent | undefined> {
