@@ -8,7 +8,6 @@ export default {
     // Worker threads are started by file name.
     'src/oci/chunks/store-worker.ts!',
     'src/build/lock/match-worker.ts!',
-    // The custom data of plain images is for providers that pass it on; e2e tests do.
     // The face of the room for clusters: capture and rollout call it.
     'src/kube/{cluster,follow}.ts!',
     'src/kube/sim/{kubelet,simulated-cluster}.ts!',
