@@ -5,6 +5,7 @@ import { sharedWork } from '../async/shared-work.ts';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { Lock, LockedInput } from '../domain/lock/lock.ts';
 import type { Recipe } from '../domain/recipe/recipe.ts';
+import type { InventoryDiff } from '../inventory/diff/diff.ts';
 import type {
   Builder,
   BuilderTools,
@@ -16,7 +17,9 @@ import type { CallOptions } from '../ports/provider/call.ts';
 import { type BuildImageOptions, buildImage, fetchContext } from './build-image.ts';
 import { type BuildContext, type BuilderOptions, buildContext, lockContext } from './builder-context.ts';
 import { defaultCacheLimits, type PruneReport, pruneCache, sweepTemporary } from './content/prune.ts';
+import { withApt } from './debian/apt-workspace.ts';
 import { compareArchive } from './debian/compare-archive.ts';
+import { independentPackages } from './debian/needed-packages.ts';
 import { fetchInputs, hasParts } from './fetch-inputs.ts';
 import { hotfixLock, parseHotfixSet } from './lock/hotfix.ts';
 import { checkLock, lockDigest, requireLock, writeLockFile } from './lock/lock-file.ts';
@@ -25,6 +28,7 @@ import { findOutdated } from './lock/outdated.ts';
 import { archiveWish } from './lock/signed-packages.ts';
 import { type KnownLock, type LockCache, lockCache } from './lock-cache.ts';
 import { previewHotfix, previewRecipeBuild } from './preview-build.ts';
+import { absorb } from './recipe/absorb.ts';
 import { createRedactor, type Redactor } from './redactor.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
 import { findSealed, recordSealed, sealDisk } from './seal-disk.ts';
@@ -137,6 +141,16 @@ export function createBuilder(options: BuilderOptions): ImageBuilder {
         const archive = await context.findArchive(archiveWish(of));
         return compareArchive(archive, packages, { ...context, signal });
       },
+      absorb: (request, { signal }) =>
+        absorb({
+          ...request,
+          diff: request.diff as unknown as InventoryDiff,
+          independent: async (names) => {
+            if (names.length === 0) return new Set();
+            const archive = await context.findArchive(archiveWish(request.recipe));
+            return withApt(archive, { ...context, signal }, (apt) => independentPackages(apt, names));
+          },
+        }),
       whyRebuild: async (given) => {
         const lock = requireLock(given);
         return whyRebuild(lock, await locks.lastBuilt(lock.recipe), context.layers);

@@ -1,4 +1,5 @@
 // What is made from a sealed disk and attached to its version: inventory, SBOMs, notes; and what they answer.
+import { isUtf8 } from 'node:buffer';
 import { join } from 'node:path';
 import { ImagoError } from '../domain/error/imago-error.ts';
 import type { Lock } from '../domain/lock/lock.ts';
@@ -14,7 +15,7 @@ import type { Inventory } from '../inventory/model/inventory.ts';
 import { type PrivateInput, privateInputs, redactInventory } from '../inventory/model/redact.ts';
 import type { ReleaseNotesInput } from '../inventory/notes/release-notes.ts';
 import { provenanceType } from '../inventory/provenance.ts';
-import { readInventory } from '../inventory/read-inventory.ts';
+import { openRoot, readInventory } from '../inventory/read-inventory.ts';
 import { lockedInventory } from '../inventory/windows/inventory.ts';
 import { type DiskStore, describeDisk } from '../oci/disks/disk-store.ts';
 import { openDisk } from '../oci/disks/open-disk.ts';
@@ -138,12 +139,30 @@ export function imageRecords(
       const store = await context.store();
       return loadInventory(store, parseDigest(digest), { signal, hash: false });
     },
+    async texts(digest, paths) {
+      const disk = await openDisk(await context.store(), parseDigest(digest));
+      try {
+        const root = await openRoot(disk);
+        const found = new Map<string, string>();
+        for (const path of paths) {
+          const entry = await root.find(path);
+          if (entry?.type !== 'file' || entry.size > maxTextBytes) continue;
+          const bytes = await root.read(entry, maxTextBytes);
+          if (isUtf8(bytes) && !bytes.includes(0)) found.set(path, bytes.toString('utf8'));
+        }
+        return found;
+      } finally {
+        await disk.close();
+      }
+    },
     async diff(before, after, signal) {
       const diff = await compare(before, after, signal);
       return { same: isSame(diff), diff: diff as unknown as Json, text: formatDiff(diff, { maxFiles: 200 }) };
     },
   };
 }
+
+const maxTextBytes = 65_536;
 
 /** In an inventory that is kept, what is private is called and placed by its alias. */
 function withAliases(intended: IntendedChanges, secrets: readonly PrivateInput[]): IntendedChanges {

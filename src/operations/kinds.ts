@@ -2,6 +2,7 @@
 import type { OperationKind } from '../ports/workflow/operation.ts';
 import * as build from './build/operations.ts';
 import * as capture from './capture/operations.ts';
+import * as captureScheduled from './capture/scheduled.ts';
 import * as channel from './channel/operations.ts';
 import * as cluster from './cluster/operations.ts';
 import type { OperationDeps } from './common/deps.ts';
@@ -20,7 +21,7 @@ import * as withdrawal from './withdrawal/operations.ts';
 
 const exported: readonly unknown[] = [
   ...[build, recipe, image, gallery, imageTest, channel, release, pool, nodeConfig, withdrawal, retention],
-  ...[rollout, node, capture, cluster],
+  ...[rollout, node, capture, captureScheduled, cluster],
 ].flatMap((subject) => Object.values(subject));
 
 const allOperations: readonly AnyOperation[] = exported.filter(isOperation);

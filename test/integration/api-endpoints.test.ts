@@ -538,6 +538,9 @@ describe('the life of an image', () => {
     for (const name of ['lockRecipe', 'findOutdated', 'explainRebuild'] as const)
       await expect(client.call(name, { body })).rejects.toMatchObject({ code: 'provider-lacks' });
     const from = `node:${(await client.call('resolve', { query: { reference: 'node' } })).version}`;
+    await expect(client.call('absorbVersion', { body: { ...body, reference: from } })).rejects.toMatchObject({
+      code: 'provider-lacks',
+    });
     await expect(client.call('createHotfix', { body: { from, set: ['runc=1.1.17'] } })).rejects.toMatchObject(
       { code: 'provider-lacks' },
     );

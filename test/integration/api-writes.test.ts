@@ -99,6 +99,7 @@ describe('a dry run', () => {
     createHotfix: { from: 'node:1.0.0', set: ['runc=1.2.3'], provider: 'local' },
     verifyImage: { reference: 'disk' },
     findOutdatedPackages: { reference: 'disk:1.0.0' },
+    absorbVersion: { recipe: 'name: other\n', reference: 'disk:1.0.0' },
     publishImage: { reference: 'node:1.0.0' },
     revokeKey: { reason: 'it leaked' },
     setSetting: { value: 'sim' },
@@ -155,6 +156,7 @@ describe('a dry run', () => {
     createHotfix: 'simulation-mixed',
     capturePool: 'capture-refused',
     findOutdatedPackages: 'provider-lacks',
+    absorbVersion: 'provider-lacks',
   };
   /** These need bytes, a registry or a person with a token; they are shown with one in other tests. */
   const elsewhere = new Set<EndpointName>([

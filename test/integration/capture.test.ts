@@ -1,6 +1,8 @@
 // Captures on the simulated provider and its cluster: the prototype, what it overlays, and what becomes of the donor.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { policyFile } from '../../src/domain/policy/schema.ts';
+import { formatDuration } from '../../src/domain/value/duration.ts';
+import { operationKinds } from '../../src/operations/kinds.ts';
 import { type CaptureBench, captureBench, podsOn, workload } from '../support/captures.ts';
 import { createProduct, type Product } from '../support/product.ts';
 import { type StoreBench, startStoreBench } from '../support/store.ts';
@@ -169,5 +171,45 @@ describe('gates for captured versions', () => {
   test('can be others: a nightly capture does not wait for approvals', async () => {
     await policy({ ...twoApprovals, captured: {} });
     expect(await captured()).toMatchObject({ used: true });
+  });
+});
+
+describe('a scheduled capture', () => {
+  async function scheduled(input: object = {}) {
+    const all = { name: 'web', minReady: '0s', ...input };
+    return (await bench.succeed('capture-scheduled', 'pool/web', all)).result;
+  }
+
+  test('is skipped with the reason if no node has newer patches, and touches nothing', async () => {
+    const before = await bench.nodes();
+    expect(await scheduled()).toEqual({
+      pool: 'web',
+      skipped: 'no node that can be captured has newer patches',
+    });
+    expect(await bench.nodes()).toEqual(before);
+    expect(await product.store.catalogue.getImage('web-prototype')).toBeUndefined();
+  });
+
+  test('is skipped outside of its windows, with the time at which the next one opens', async () => {
+    const at = new Date(Date.now() + 12 * 3_600_000);
+    const hour = (offset: number) => String((at.getUTCHours() + offset) % 24).padStart(2, '0');
+    const { skipped } = (await scheduled({ unpatched: true, windows: [`${hour(0)}:00-${hour(1)}:00`] })) as {
+      skipped?: string;
+    };
+    expect(skipped).toMatch(new RegExp(`^its window opens at .*T${hour(0)}:00:00`));
+  });
+
+  test('captures a node that was patched', async () => {
+    expect(await scheduled({ unpatched: true, whenOutdated: true })).toMatchObject({
+      ...{ pool: 'web', image: 'web-prototype', used: true },
+    });
+  });
+
+  test('a dry run of the next capture tells how long the node will be away', async () => {
+    const { awayMs } = (await scheduled({ unpatched: true })) as unknown as { awayMs: number };
+    const kind = operationKinds(product.deps).get('capture');
+    const input = kind?.parse({ name: 'web', unpatched: true, minReady: '0s' }) as never;
+    const plan = (await kind?.plan(input, { by: 'local' })) ?? [];
+    expect(plan.join('\n')).toContain(`expected to be away for ${formatDuration(awayMs)}`);
   });
 });

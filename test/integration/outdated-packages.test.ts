@@ -101,3 +101,27 @@ test('an index that no key of the archive signed is refused', async () => {
   });
   server.files.set(path, signed);
 });
+
+test('of packages that were added, only those that no other one needs are named in a recipe', async () => {
+  const more = [
+    await makePackage(place, { name: 'tcpdump', fields: 'Depends: libpcap0.8\n' }),
+    await makePackage(place, { name: 'libpcap0.8', fields: 'Depends: tcpdump-data\n' }),
+    await makePackage(place, { name: 'tcpdump-data', fields: 'Depends: tcpdump\n' }),
+  ];
+  await serveArchive(server, key, {
+    ...{ noble: { main: more }, 'noble-updates': { main: [] }, 'noble-security': { main: [] } },
+  });
+  const builder = createBuilder({ cacheFolder: await mkdtemp(join(place, 'cache-')) });
+  const base = { suite: 'noble', mirror: server.address, keys: [await readFile(key.armored, 'utf8')] };
+  const recipe = { name: 'node', architecture: 'x64', base, components: [], settings: {} } as never;
+  const names = ['libpcap0.8', 'our-tool', 'tcpdump', 'tcpdump-data'];
+  const packages = names.map((name) => ({ name, fields: [], after: { name, version: '1' } }));
+  const diff = { packages, files: [], units: [], settings: [], containerImages: [], windows: [], sizes: [] };
+  const { text } = await builder.tools.absorb(
+    { recipe, text: 'name: node\n', diff: diff as never, skip: [], texts: async () => new Map() },
+    { signal: AbortSignal.timeout(patience(60_000)), epoch: 0 },
+  );
+  expect(text).toMatch(
+    /^name: node\npackages:\n {2}- our-tool\n {2}- (?:tcpdump|tcpdump-data|libpcap0\.8)\n$/,
+  );
+});

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type TarItem, tarEntry, tarFile } from '../../src/disk/tar/writer.ts';
 import { fetchTools } from '../../src/host/tools/fetch-tools.ts';
+import { imageRecords } from '../../src/image-store/records.ts';
 import { sealCaptured } from '../../src/image-store/seal-captured.ts';
 import { type DiskStore, openDiskStore } from '../../src/oci/disks/disk-store.ts';
 import { extractDisk } from '../../src/oci/disks/extract-disk.ts';
@@ -102,4 +103,26 @@ it('a disk that is larger than its system made use of ends where its partition t
   const { size } = await stat(path);
   await truncate(path, size * 2);
   expect((await seal(path)).sizeBytes).toBe(size);
+});
+
+it('what it has in addition to its parent is found on the sealed disks, with the text of its files', async () => {
+  const os = { 'etc/os-release': 'ID=debian\nPRETTY_NAME="Debian GNU/Linux 13 (trixie)"\n' };
+  const status = (name: string) =>
+    `Package: ${name}\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1.0-1\n\n`;
+  const dpkg = 'var/lib/dpkg/status';
+  parent = (await putDisk(store, await disk('base', { ...system, ...os, [dpkg]: status('bash') }))).digest;
+  const { digest } = await seal(
+    await disk('donor', {
+      ...{ ...system, ...os, [dpkg]: status('bash') + status('tcpdump') },
+      ...{ 'etc/motd.d/shop': 'Welcome.\n', 'opt/tool': '\0\0' },
+    }),
+  );
+  const context = { store: async () => store, workFolder: join(folder, 'work'), now: Date.now };
+  const records = imageRecords(context as never, { read: async () => undefined });
+  const { diff } = await records.diff(parent, digest, watch.signal);
+  expect(diff).toMatchObject({ packages: [{ name: 'tcpdump:amd64' }] });
+  const paths = ['/etc/motd.d/shop', '/opt/tool', '/etc/nothing', '/etc'];
+  expect([...(await records.texts(digest, paths))]).toEqual([['/etc/motd.d/shop', 'Welcome.\n']]);
+  const { packages, distribution } = await records.packages(digest, watch.signal);
+  expect([distribution, packages.map(({ name }) => name)]).toEqual(['debian', ['bash', 'tcpdump']]);
 });

@@ -145,6 +145,7 @@ export const addresses: Readonly<Record<EndpointName, string>> = {
   promote: 'POST /v1/channels/promote',
   overridePromote: 'POST /v1/channels/promote-override',
   rollbackChannel: 'POST /v1/channels/rollback',
+  absorbVersion: 'POST /v1/recipes/absorb',
   lockRecipe: 'POST /v1/recipes/lock',
   findOutdated: 'POST /v1/recipes/outdated',
   explainRebuild: 'POST /v1/recipes/why-rebuild',

@@ -28,7 +28,7 @@ export async function compareArchive(
   installed: readonly InstalledPackage[],
   context: AptContext,
 ): Promise<ArchiveComparison> {
-  const names = [...new Set(installed.map(({ name }) => name))].filter(isName);
+  const names = [...new Set(installed.map(({ name }) => name))].filter(isPackageName);
   return withApt(archive, context, async (apt) => {
     const versions = await archivedVersions(apt, names);
     const found = installed.flatMap(({ name, version }) => newer(name, version, versions.get(name)) ?? []);
@@ -46,7 +46,7 @@ export async function compareArchive(
   });
 }
 
-function isName(name: string): boolean {
+export function isPackageName(name: string): boolean {
   return wordProblem('package', name) === undefined;
 }
 

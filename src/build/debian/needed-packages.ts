@@ -1,5 +1,8 @@
 // Who needs whom among packages that were solved together.
+import type { AptWorkspace } from './apt-workspace.ts';
+import { isPackageName } from './compare-archive.ts';
 import type { PackageRecord } from './package-record.ts';
+import { archivedVersions, describePackages } from './solve-packages.ts';
 
 /** The names of the packages that each one depends on, every alternative that is among them included. */
 export function packageNeeds(packages: readonly PackageRecord[]): (name: string) => readonly string[] {
@@ -29,4 +32,37 @@ export function neededPackages(
     open.push(...needs(name));
   }
   return needed;
+}
+
+/**
+ * Those of the names that no other one needs: to name them is enough. Names that the archive does not have are among
+ * them.
+ */
+export async function independentPackages(
+  apt: AptWorkspace,
+  names: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const versions = await archivedVersions(apt, names.filter(isPackageName));
+  const newest = [...versions].flatMap(([name, found]) => {
+    const [version] = found.keys();
+    return version === undefined ? [] : [{ name, version }];
+  });
+  const records = await describePackages(apt, newest);
+  const needs = packageNeeds(records);
+  const independent = new Set(names);
+  // Of packages that need each other, the last one that is looked at stays.
+  for (const { name } of records)
+    if (
+      records.some(
+        (other) => other.name !== name && independent.has(other.name) && reaches(other.name, name, needs),
+      )
+    )
+      independent.delete(name);
+  return independent;
+}
+
+function reaches(from: string, to: string, needs: (name: string) => readonly string[]): boolean {
+  const seen = new Set([from]);
+  for (const name of seen) for (const next of needs(name)) seen.add(next);
+  return seen.has(to);
 }

@@ -12,6 +12,7 @@ import {
   operationFlags,
   readNumber,
   text,
+  texts,
 } from '../spec/command.ts';
 
 const args = [{ name: 'POOL', description: 'Name of the pool', completes: 'pool' }] as const;
@@ -54,6 +55,16 @@ export const command: CommandSpec = {
     'time-zone': {
       description: 'IANA time zone of --every (default: UTC)',
       value: 'ZONE',
+      field: false,
+    },
+    window: {
+      description: 'With --every: window in which it may start, such as "Sat 23:00-03:30 Europe/Paris"',
+      value: 'WINDOW',
+      repeated: true,
+      field: false,
+    },
+    'when-outdated': {
+      description: 'With --every: only if the packages of new nodes are behind their archive',
       field: false,
     },
     ...operationFlags,
@@ -118,8 +129,11 @@ async function schedule(invocation: Invocation, cron: string): Promise<void> {
   await runWrite(invocation, 'createSchedule', {
     more: () => ({
       ...{ name, cron, timeZone: text(invocation, 'time-zone') },
-      ...{ kind: 'capture', subject: `pool/${pool}` },
-      input: { name: pool, ...Object.fromEntries(fields) },
+      ...{ kind: 'capture-scheduled', subject: `pool/${pool}` },
+      input: {
+        ...{ name: pool, ...Object.fromEntries(fields) },
+        ...{ windows: texts(invocation, 'window'), whenOutdated: isSet(invocation, 'when-outdated') },
+      },
     }),
     done: ({ nextAt }) => `Schedule ${name} captures pool ${pool} next at ${nextAt}`,
   });

@@ -194,6 +194,7 @@ function lazyBuilder(
       hotfix: async (...args) => (await open()).tools.hotfix(...args),
       outdated: async (...args) => (await open()).tools.outdated(...args),
       compareArchive: async (...args) => (await open()).tools.compareArchive(...args),
+      absorb: async (...args) => (await open()).tools.absorb(...args),
       whyRebuild: async (...args) => (await open()).tools.whyRebuild(...args),
       readInput: async function* (...args) {
         yield* (await open()).tools.readInput(...args);

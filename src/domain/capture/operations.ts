@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { drainFields } from '../drain/fields.ts';
 import { declareOperation } from '../operation/declaration.ts';
+import { parseWindow } from '../rollout/window.ts';
 import { parseDuration } from '../value/duration.ts';
 import { checkedText, name, request } from '../value/fields.ts';
 
@@ -42,3 +43,15 @@ export const capture = declareOperation({
   },
 });
 export type CaptureInput = z.output<typeof capture.input>;
+
+export const captureScheduled = declareOperation({
+  kind: 'capture-scheduled',
+  role: 'operator',
+  subject: capture.subject,
+  input: capture.input.extend({
+    windows: z.array(checkedText(parseWindow)).max(20).default([]),
+    /** Only if packages of the version that new nodes use are behind their archive. */
+    whenOutdated: z.boolean().default(false),
+  }),
+  routes: {},
+});

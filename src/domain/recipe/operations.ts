@@ -2,7 +2,7 @@
 // are caches alone.
 import * as z from 'zod';
 import { declareOperation } from '../operation/declaration.ts';
-import { request } from '../value/fields.ts';
+import { name, request } from '../value/fields.ts';
 import { newest, recipeSource } from './request.ts';
 
 const recipe = z.looseObject({ name: z.string(), kubernetes: z.string().optional() });
@@ -19,7 +19,7 @@ export type QuestionInput = z.output<typeof questionInput>;
 
 const question = {
   role: 'publisher',
-  subject: ({ recipe: { name } }: QuestionInput) => `recipe/${name}`,
+  subject: ({ recipe: { name: image } }: Pick<QuestionInput, 'recipe'>) => `recipe/${image}`,
   input: questionInput,
 } as const;
 
@@ -61,6 +61,28 @@ export const recipeWhy = declareOperation({
       tag: 'Recipes',
       summary: 'Show which layers a build would rebuild, and which inputs changed',
       body: recipeRequest,
+    },
+  },
+});
+
+const absorbFields = {
+  reference: name.describe('Captured version.'),
+  skip: z.array(z.string().min(1)).max(1000).default([]).describe('Names and paths to leave out.'),
+};
+
+export const recipeAbsorb = declareOperation({
+  kind: 'recipe-absorb',
+  role: 'publisher',
+  subject: question.subject,
+  input: z.object({ ...absorbFields, recipe, text: z.string(), provider: z.string().optional() }),
+  routes: {
+    absorbVersion: {
+      address: 'POST /v1/recipes/absorb',
+      tag: 'Recipes',
+      summary: 'Add to a recipe what a captured version has in addition to its parent',
+      description:
+        'The result has the `text` of the edited recipe, the `changes` in it, and what is `left`. Nothing is built or written.',
+      body: request('AbsorbRequest', { ...recipeSource, ...absorbFields }),
     },
   },
 });

@@ -9,6 +9,7 @@ import { describeGate } from '../../domain/gate/describe.ts';
 import { isOpen } from '../../domain/gate/gate.ts';
 import { nameOf } from '../../domain/kube/objects.ts';
 import { capturedGates } from '../../domain/policy/policy.ts';
+import { formatDuration } from '../../domain/value/duration.ts';
 import type { DrainPreview } from '../../ports/kube/cluster.ts';
 import type { CapturedDisk, Disks } from '../../ports/provider/disks.ts';
 import type { Provider } from '../../ports/provider/provider.ts';
@@ -61,7 +62,7 @@ export const capture = operation(declared.capture, {
       ...(preview === undefined
         ? ['The node is not drained: its pods stop without being evicted.']
         : describeDrain(donor.node, preview)),
-      'Stop the node, copy its disk, start it again, and return it to service when it is ready.',
+      `Stop the node, copy its disk, start it again, and return it to service when it is ready: ${await expectAway(run)}.`,
       `Clean and scan the copy, seal it as a candidate of ${prototypeLine(name)}, and test it on two machines.`,
       follows === undefined
         ? `Create new nodes of pool ${name} from it; existing nodes stay.`
@@ -109,11 +110,21 @@ export const capture = operation(declared.capture, {
     async do(run) {
       const { digest, cleaned, files } = run.result('clean');
       const { node, machineId, imagedAt, provider, image, version, digest: before } = run.result('choose');
+      const { awayMs } = run.result('restore');
       const changes = await describeChanges(run, before, digest);
       const evidence = await run.catalogue.addEvidence({
         ...{ digest, kind: 'capture', passed: true },
         summary: `captured from ${node}: ${cleaned} paths cleaned, nothing found in ${files} files`,
-        details: { node, machineId, imagedAt, parent: `${image}:${version}`, cleaned, files, changes },
+        details: {
+          node,
+          machineId,
+          imagedAt,
+          parent: `${image}:${version}`,
+          cleaned,
+          files,
+          changes,
+          awayMs,
+        },
         ...simulatedBy(run, provider),
         ...{ by: run.operation.by, operation: run.operation.id },
       });
@@ -224,6 +235,23 @@ async function chooseDonor(run: Reading<CaptureInput>) {
   };
   const candidates = choice.nodes.filter(({ isCandidate }) => isCandidate).length;
   return { donor, pool, preview, candidates };
+}
+
+/** How long the nodes of the last captures were away. */
+async function expectAway({ catalogue, input }: Reading<CaptureInput>): Promise<string> {
+  const line = prototypeLine(input.name);
+  const isNew = (await catalogue.getImage(line)) === undefined;
+  const { items } = isNew ? { items: [] } : await catalogue.listVersions(line, { limit: 5 });
+  const times: number[] = [];
+  for (const { digest } of items)
+    for (const { kind, details } of await catalogue.listEvidence(digest)) {
+      const { awayMs } = Object(details) as { readonly awayMs?: unknown };
+      if (kind === 'capture' && typeof awayMs === 'number') times.push(awayMs);
+    }
+  const middle = times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)];
+  return middle === undefined
+    ? `no earlier capture shows how long that takes; the limit is ${input.readyTimeout} from its start`
+    : `it is expected to be away for ${formatDuration(middle)}, as in earlier captures`;
 }
 
 /** Throws `provider-lacks` if the disks of nodes cannot be copied and read. */

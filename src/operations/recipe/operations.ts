@@ -1,17 +1,21 @@
 // Answers questions about a recipe before it is built: its lock, what is outdated, what would be rebuilt.
 
+import { ImagoError } from '../../domain/error/imago-error.ts';
 import type { Lock } from '../../domain/lock/lock.ts';
 import type { OperationDeclaration } from '../../domain/operation/declaration.ts';
 import type { QuestionInput } from '../../domain/recipe/operations.ts';
 import * as declared from '../../domain/recipe/operations.ts';
 import type { Recipe } from '../../domain/recipe/recipe.ts';
 import { canonicalJson } from '../../domain/value/canonical-json.ts';
-import type { BuilderTools, LayerPreview, Outdated } from '../../ports/provider/builder.ts';
+import type { Absorbed, BuilderTools, LayerPreview, Outdated } from '../../ports/provider/builder.ts';
 import { lockWith } from '../build/base.ts';
 import { withSnapshots } from '../build/machine.ts';
 import { requireTools } from '../build/plan.ts';
 import { requireRole } from '../common/deps.ts';
 import { operation, type Reading, type Run } from '../common/operation.ts';
+import { requireStored, requireVersion } from '../common/require.ts';
+import { ancestorsOf } from '../image/ancestors.ts';
+import { resolveStep, resolveUsable } from '../image/resolve-step.ts';
 
 type Variant = QuestionInput['variants'][number];
 
@@ -67,24 +71,60 @@ export const recipeWhy = question(
   },
 );
 
+/** Compares the captured version with the one that was built, across all captures between them. */
+export const recipeAbsorb = operation(declared.recipeAbsorb, {
+  async plan(run) {
+    openTools(run);
+    const { version, built } = await findCaptured(run, run.input.reference);
+    return [
+      `Add to the recipe what ${version.image}:${version.version} has in addition to ${built.image}:${built.version}. Nothing is built.`,
+    ];
+  },
+})
+  .use(resolveStep)
+  .step('absorb', {
+    timeoutMs: 3_600_000,
+    async do(run): Promise<Absorbed> {
+      const { tools } = openTools(run);
+      const { version, built } = await findCaptured(run, run.input.reference);
+      const { records } = await requireStored(run, version);
+      await requireStored(run, built);
+      const { recipe, text, skip } = run.input;
+      const { diff } = await records.diff(built.digest, version.digest, run.signal);
+      const texts = (paths: readonly string[]) => records.texts(version.digest, paths);
+      return tools.absorb({ recipe: recipe as Recipe, text, skip, diff, texts }, run.call);
+    },
+  });
+
+async function findCaptured(run: Reading, reference: string) {
+  const { image, version: number } = await resolveUsable(run, reference);
+  const version = await requireVersion(run, image, number);
+  const built = (await ancestorsOf(run, version)).at(-1);
+  if (built !== undefined) return { version, built };
+  throw new ImagoError('input-invalid', `${image}:${number} was not captured from a node.`, {
+    hint: 'See what differs between any two versions with `imago image diff`.',
+  });
+}
+
+function openTools(run: Reading<{ readonly provider?: string | undefined }>) {
+  const provider = run.provider(run.input.provider);
+  const builder = requireRole(provider, 'builder');
+  return { builder, tools: requireTools(builder, provider.name) };
+}
+
 function question<Kind extends string, Answer>(
   declaration: OperationDeclaration<Kind, typeof declared.recipeLock.input>,
   { step, plan }: { readonly step: string; readonly plan: string },
   answer: (run: Run<QuestionInput>, asked: Asked) => Promise<Answer>,
 ) {
-  function open(run: Reading<QuestionInput>) {
-    const provider = run.provider(run.input.provider);
-    const builder = requireRole(provider, 'builder');
-    return { builder, tools: requireTools(builder, provider.name) };
-  }
   return operation(declaration, {
     plan(run) {
-      open(run);
+      openTools(run);
       return [`${plan} Nothing is built.`];
     },
     renamed: { look: step },
   }).step(step, (run) => {
-    const { builder, tools } = open(run);
+    const { builder, tools } = openTools(run);
     return answer(run, {
       tools,
       lock({ recipe, lock: previous }) {

@@ -77,6 +77,8 @@ export interface ImageRecords {
   read(digest: string, kind: ImageRecordKind): Promise<string | undefined>;
   /** The packages on the disk. `store-not-found`, or as `describe` throws. */
   packages(digest: string, signal: AbortSignal): Promise<DiskPackages>;
+  /** Files of the disk that are UTF-8 text of at most 64 KiB, by path; others are absent. */
+  texts(digest: string, paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** What differs between two versions of the store, also ones that were never described. */
   diff(before: string, after: string, signal: AbortSignal): Promise<ImageDiff>;
   /**

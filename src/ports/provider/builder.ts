@@ -3,6 +3,7 @@
 import type { OutdatedPackage } from '../../domain/evidence/freshness.ts';
 import type { Lock, LockedInput } from '../../domain/lock/lock.ts';
 import type { BuildMethod, Recipe } from '../../domain/recipe/recipe.ts';
+import type { Json } from '../../domain/value/json.ts';
 import type { CallOptions } from './call.ts';
 
 export interface BuildRequest {
@@ -94,6 +95,11 @@ export interface BuilderTools {
     packages: readonly InstalledPackage[],
     options: CallOptions,
   ): Promise<ArchiveComparison>;
+  /**
+   * Adds to the text of a recipe what a version has that the one built from it has not. `diff` is that of the image
+   * store.
+   */
+  absorb(request: AbsorbRequest, options: CallOptions): Promise<Absorbed>;
   /** Which layers a build of the lock would rebuild, and what changed since the image's last build. */
   whyRebuild(lock: Lock): Promise<readonly LayerPreview[]>;
   /**
@@ -155,6 +161,26 @@ export interface ArchiveComparison {
   readonly behind: readonly OutdatedPackage[];
   /** Names that the archive does not have. */
   readonly unlisted: readonly string[];
+}
+
+export interface AbsorbRequest {
+  /** Composed. */
+  readonly recipe: Recipe;
+  /** The file that is edited. */
+  readonly text: string;
+  readonly diff: Json;
+  /** Names of packages, images, settings, and units, and paths of files, that are left out. */
+  readonly skip: readonly string[];
+  /** Files of the version that are short texts, by path. */
+  texts(paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}
+
+export interface Absorbed {
+  readonly text: string;
+  /** A sentence for each addition, and what only the lock says. */
+  readonly changes: readonly string[];
+  /** What a recipe cannot say. */
+  readonly left: readonly string[];
 }
 
 export interface LayerPreview {

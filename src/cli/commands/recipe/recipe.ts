@@ -1,6 +1,7 @@
 // Commands for recipes.
 import type { OperationEndpoint } from '../../../api/contract/types.ts';
 import { ensureImagoError, ImagoError } from '../../../domain/error/imago-error.ts';
+import { referenceArgument } from '../../input/find-version.ts';
 import {
   readIfPresent,
   recipeArguments,
@@ -12,7 +13,7 @@ import { table } from '../../output/table.ts';
 import { writeAtomically } from '../../output/write-atomically.ts';
 import { group, subject } from '../../run/builders.ts';
 import type { Request } from '../../spec/call.ts';
-import { type CommandSpec, dryRunFlag, type Invocation, isSet } from '../../spec/command.ts';
+import { type CommandSpec, dryRunFlag, type Invocation, isSet, texts } from '../../spec/command.ts';
 
 const check: CommandSpec = {
   summary: 'Validate a recipe',
@@ -189,6 +190,59 @@ const whyRebuild: CommandSpec = {
   },
 };
 
+interface Absorbed {
+  readonly text: string;
+  readonly changes: readonly string[];
+  readonly left: readonly string[];
+}
+
+const absorb: CommandSpec = {
+  summary: 'Add to a recipe what a captured version has in addition to its parent',
+  details:
+    'Edits the recipe, whose comments stay, and locks it with the newest version of every input, so that the next build has what was changed on the node: packages, container images, kernel parameters and modules, the states of units, and short text files below /etc, /usr/local, and /opt. What a recipe cannot say is listed. Nothing is built.',
+  args: [{ ...referenceArgument, field: false }, ...recipeArguments],
+  flags: {
+    ...recipeFlags,
+    skip: { description: 'Name or path to leave out', value: 'NAME', repeated: true, field: false },
+    print: { description: 'Print the changes, and write neither the recipe nor its lock', field: false },
+    ...dryRunFlag,
+  },
+  examples: [
+    ['imago recipe absorb web-prototype:202611.18.0 --print', 'Show what the recipe lacks'],
+    ['imago recipe absorb web-prototype:202611.18.0 node.yaml --skip tcpdump', 'Leave one package out'],
+  ],
+  async run(invocation) {
+    const file = recipeFile(invocation);
+    const { IMAGE: reference = '' } = invocation.args;
+    const found = await sendRecipe(invocation, async (sent, lockFile) => {
+      const body = { ...sent, reference, skip: texts(invocation, 'skip') };
+      const { proceeds } = await import('../../run/run-command.ts');
+      if (!(await proceeds(invocation, 'absorbVersion', { body }))) return undefined;
+      const absorbed = await answer<Absorbed>(invocation, 'absorbVersion', { body });
+      if (isSet(invocation, 'print')) return { ...absorbed, lockFile };
+      const edited = { body: { ...sent, recipe: absorbed.text, newest: true } };
+      const { text: lockText } = await answer<Locked>(invocation, 'lockRecipe', edited);
+      return { ...absorbed, lockFile, lockText };
+    });
+    if (found === undefined) return;
+    const { changes, left, text: recipeText, lockFile } = found;
+    const isWritten = 'lockText' in found;
+    if (isWritten) {
+      await writeAtomically(lockFile, [Buffer.from(found.lockText)], 0o644);
+      await writeAtomically(file, [Buffer.from(recipeText)], 0o644);
+    }
+    invocation.out.thing(
+      { file, lockFile, written: isWritten, changes, left, text: recipeText },
+      file,
+      () => [
+        ...changes,
+        ...left.map((line) => `Not absorbed: ${line}`),
+        isWritten ? `Wrote ${file} and ${lockFile}` : 'Nothing was written',
+      ],
+    );
+  },
+};
+
 async function query<T>(invocation: Invocation, endpoint: 'findOutdated' | 'explainRebuild'): Promise<T> {
   return sendRecipe(invocation, (body) => answer<T>(invocation, endpoint, { body }));
 }
@@ -205,4 +259,4 @@ const review = subject(
   () => import('./review.ts'),
 );
 
-export const command = group({ check, show, lock, outdated, 'why-rebuild': whyRebuild, review });
+export const command = group({ check, show, lock, outdated, absorb, 'why-rebuild': whyRebuild, review });

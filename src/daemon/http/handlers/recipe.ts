@@ -2,7 +2,7 @@
 import { build } from '../../../domain/build/operations.ts';
 import { ImagoError } from '../../../domain/error/imago-error.ts';
 import { localPaths } from '../../../domain/recipe/local-path.ts';
-import { recipeLock, recipeOutdated, recipeWhy } from '../../../domain/recipe/operations.ts';
+import { recipeAbsorb, recipeLock, recipeOutdated, recipeWhy } from '../../../domain/recipe/operations.ts';
 import { requireExact } from '../../../domain/resolve/resolve.ts';
 import type { SentFiles } from '../../../ports/image-store/sent-files.ts';
 import type { Call, Handlers } from '../endpoint/call.ts';
@@ -64,6 +64,12 @@ export const recipeHandlers = {
     return startOperation(call, build, { hotfix, provider, bump, keepFailed, source });
   },
   lockRecipe: (call) => ask(call, recipeLock, call.body.newest),
+  async absorbVersion(call) {
+    const { reference, skip, provider, recipe: text } = call.body;
+    const { receiveRecipe } = await import('../endpoint/read-recipe.ts');
+    const { recipe } = await receiveRecipe(call.body, call.caller);
+    return startOperation(call, recipeAbsorb, { reference, skip, provider, recipe, text });
+  },
   findOutdated: (call) => ask(call, recipeOutdated),
   explainRebuild: (call) => ask(call, recipeWhy),
 } satisfies Partial<Handlers>;
