@@ -75,7 +75,7 @@ test('images, kernel parameters, modules, and files become what a recipe accepts
   });
   expect(left).toEqual([
     'Setting user eve is 1000 1000 / /bin/sh no password.',
-    'File /opt/blob is no short text.',
+    'File /opt/blob is not a short text.',
   ]);
 });
 

@@ -151,7 +151,7 @@ async function files({ diff, texts }: AbsorbRequest): Promise<Found> {
     const content = contents.get(path);
     if (content?.startsWith(agentHeader)) continue;
     if (content === undefined || uid !== 0 || gid !== 0) {
-      left.push(`File ${path} is ${content === undefined ? 'no short text' : `owned by ${uid}:${gid}`}.`);
+      left.push(`File ${path} is ${content === undefined ? 'not a short text' : `owned by ${uid}:${gid}`}.`);
       continue;
     }
     const bits = (mode & 0o7777).toString(8).padStart(4, '0');

@@ -54,7 +54,7 @@ async function nothingOutdated(run: Run<Input>): Promise<string | undefined> {
   const model = await requireVersion(run, image, version);
   await refreshFreshness(run, model);
   const found = newestFreshness(model.digest, await run.catalogue.listEvidence(model.digest))?.found;
-  // What is unknown is no reason to skip.
+  // What is unknown does not skip it.
   if (found === undefined || found.behind.length > 0) return undefined;
   return `${image}:${version}: ${describeFreshness(found, run.clock.now())}`;
 }
