@@ -122,6 +122,8 @@ test('migrations are numbered from 1 without gaps, and released ones never chang
       "0b99c168b92b4477",
       "0130ea74a97e4d15",
       "ba59063243792a4b",
+      "e0dd88817220fbc7",
+      "a1d8a2f967767952",
     ]
   `);
 });

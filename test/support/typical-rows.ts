@@ -78,4 +78,8 @@ export const typicalRows: Readonly<Record<number, string>> = {
   18: `update imago.pools set base = '{"image":"node","version":"1.0.0","digest":"sha256:1"}' where name = 'web';
       insert into imago.evidence (digest, kind, passed, summary, details, given_by, at)
         values ('sha256:1', 'capture', true, 'captured', '{}', 'ann', now())`,
+  19: `insert into imago.evidence (digest, kind, passed, summary, details, given_by, at)
+        values ('sha256:1', 'freshness', true, 'no package is behind', '{}', 'ann', now())`,
+  20: `insert into imago.images (name, os, architecture, numbering, created_at)
+        values ('windows-node', 'windows', 'x64', 'windows', now())`,
 };
