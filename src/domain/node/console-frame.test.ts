@@ -1,3 +1,4 @@
+import { memoryUsage } from 'node:process';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -38,6 +39,17 @@ describe('documents on a serial console', () => {
         for (const text of readFrames('report', changed)) expect(JSON.parse(text)).toEqual(JSON.parse(json));
       }),
     );
+  });
+
+  it('take no more memory than their lines, however long they claim to be', () => {
+    const lines = Array.from({ length: 2_000 }, (_, at) => {
+      const place = `${at.toString(16).padStart(8, '0')} 1/10000`;
+      return `imago-report 1 ${place} ${crc32(`${place} x`).toString(16).padStart(8, '0')} |x|`;
+    });
+    expect(lines.every(isFrame)).toBe(true);
+    const before = memoryUsage().heapUsed;
+    expect(readFrames('report', lines)).toEqual([]);
+    expect(memoryUsage().heapUsed - before).toBeLessThan(50_000_000);
   });
 
   it('have the checksum of zlib', () => {

@@ -30,18 +30,18 @@ export function isFrame(text: string): boolean {
 /** Returns the documents that are complete, the last one last. A damaged line counts as missing. */
 export function readFrames(kind: FrameKind, lines: readonly string[]): readonly string[] {
   const found: string[] = [];
-  const open = new Map<string, (string | undefined)[]>();
+  const open = new Map<string, Map<number, string>>();
   for (const text of lines) {
     const [, said, id = '', index = '', count = '', sum, part = ''] = line.exec(text) ?? [];
     if (said !== kind || checksum(`${id} ${index}/${count} ${part}`) !== sum) continue;
     if (Number(count) > mostParts || Number(index) < 1 || Number(index) > Number(count)) continue;
     const key = `${id}/${count}`;
-    const parts = open.get(key) ?? new Array<string | undefined>(Number(count)).fill(undefined);
-    parts[Number(index) - 1] = part;
-    open.set(key, parts);
-    if (parts.some((one) => one === undefined)) continue;
+    const parts = open.get(key) ?? new Map<number, string>();
+    open.set(key, parts.set(Number(index), part));
+    if (parts.size < Number(count)) continue;
     open.delete(key);
-    if (checksum(parts.join('')) === id) found.push(parts.join(''));
+    const whole = Array.from({ length: parts.size }, (_, at) => parts.get(at + 1)).join('');
+    if (checksum(whole) === id) found.push(whole);
   }
   return found;
 }

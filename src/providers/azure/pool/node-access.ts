@@ -7,7 +7,15 @@ import type { NodeAccess } from '../../../ports/provider/access.ts';
 import type { MachineCommandResult } from '../../../ports/provider/machines.ts';
 import { at } from '../arm/address.ts';
 import type { AzureContext } from '../context.ts';
-import { addressOf, isUniform, listInstances, powerOf, readUserData, writeUserData } from './nodes.ts';
+import {
+  addressOf,
+  type Instance,
+  isUniform,
+  listInstances,
+  powerOf,
+  readUserData,
+  writeUserData,
+} from './nodes.ts';
 import { isPool, type ScaleSet } from './scale-set.ts';
 import { readConsole, type SerialConsole } from './serial-console.ts';
 
@@ -62,12 +70,13 @@ export function azureAccess(context: AzureContext): NodeAccess {
       const name = node.instanceId ?? '';
       const { config, words } = splitWords(await readUserData(context, pool, node, signal));
       const id = randomUUID();
-      await writeUserData(context, name, config, { ...words, command: { id, script, timeoutMs } }, signal);
       try {
+        const command = { id, script, timeoutMs };
+        await writeUserData(context, name, config, { ...words, command }, signal);
         for (;;) {
           const { answers } = await readConsole(context, addressOf(pool, node), machineId, signal);
-          const answer = answers.map(readAnswer).find((one) => one?.id === id);
-          if (answer !== undefined) return answer.result;
+          const result = answers.map((json) => readAnswer(id, json)).find((one) => one !== undefined);
+          if (result !== undefined) return result;
           await clock.sleep(answerMs, signal);
         }
       } catch (thrown) {
@@ -78,8 +87,7 @@ export function azureAccess(context: AzureContext): NodeAccess {
           { hint: 'Azure shows what a console says after up to a minute: allow more time.' },
         );
       } finally {
-        // Otherwise it would run again at the next start of the machine.
-        await writeUserData(context, name, config, words, AbortSignal.timeout(readMs));
+        await withdrawCommand(context, pool, node, id);
       }
     },
     openShell: async () => {
@@ -88,18 +96,40 @@ export function azureAccess(context: AzureContext): NodeAccess {
   };
 }
 
-interface Answer {
-  readonly id: string;
-  readonly result: MachineCommandResult;
+/**
+ * Otherwise it would run again at the next start of the machine. A config, or a command of another caller, that was written
+ * in the meantime stays.
+ */
+async function withdrawCommand(
+  context: AzureContext,
+  pool: string,
+  node: Instance,
+  id: string,
+): Promise<void> {
+  const signal = AbortSignal.timeout(readMs);
+  const { config, words } = splitWords(await readUserData(context, pool, node, signal));
+  const { command, ...others } = words;
+  if (command?.id === id) await writeUserData(context, node.instanceId ?? '', config, others, signal);
 }
 
-function readAnswer(json: string): Answer | undefined {
-  const { id, exitCode, stdout, stderr, truncated } = JSON.parse(json) as Partial<MachineCommandResult> & {
-    readonly id?: unknown;
+/** Lenient: a node can write anything to its console. */
+function readAnswer(wanted: string, json: string): MachineCommandResult | undefined {
+  const { id, exitCode, stdout, stderr, truncated } = fieldsOf(json);
+  if (id !== wanted || !Number.isSafeInteger(exitCode)) return undefined;
+  return {
+    exitCode: Number(exitCode),
+    stdout: String(stdout),
+    stderr: String(stderr),
+    truncated: truncated === true,
   };
-  if (typeof id !== 'string' || typeof exitCode !== 'number') return undefined;
-  const result = { exitCode, stdout: String(stdout), stderr: String(stderr), truncated: truncated === true };
-  return { id, result };
+}
+
+function fieldsOf(json: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(json));
+  } catch {
+    return {};
+  }
 }
 
 function refuse(message: string): ImagoError {
