@@ -110,12 +110,16 @@ async function expectTag(
   );
 }
 
+/** Removes only what was copied: a copy that was refused leaves the tag to others. */
 async function remove(context: RegistryContext, row: VersionRow, signal: AbortSignal): Promise<void> {
   const { world } = context;
   for (const { region } of world.transaction(() => copiesOf(world, row))) {
-    await context.withRegion(region, (place) =>
-      dropTag(place.client, repositoryOf(context, place, row), row.version, signal),
-    );
+    await context.withRegion(region, async (place) => {
+      const { client } = place;
+      const repository = repositoryOf(context, place, row);
+      const there = await client.manifest(repository, row.version, signal);
+      if (there?.digest === row.digest) await dropTag(client, repository, row.version, signal);
+    });
   }
   const gone = 'WHERE gallery = ? AND image = ? AND version = ?';
   world.transaction(() => {

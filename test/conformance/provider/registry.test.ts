@@ -129,7 +129,7 @@ describe('registries', () => {
     for (const host of [home.host, farHost]) expect(await tagOf(host, '1.1.0')).not.toBe(second.digest);
   });
 
-  test('content that others stored under a number is not replaced', async () => {
+  test('content that others stored under a number is neither replaced nor removed', async () => {
     const other = await bench.sealDisk('other');
     const foreign = open(bench, join(folder, 'foreign'), [home.host]);
     await foreign.gallery.createImage(
@@ -144,6 +144,12 @@ describe('registries', () => {
     expect((await foreign.gallery.getVersion('node', '1.0.0', options))?.error).toMatchObject({
       code: 'provider-conflict',
     });
+    expect(await tagOf(home.host, '1.0.0')).toBe(disk.digest);
+    await foreign.gallery.deleteVersion('node', '1.0.0', options);
+    await until(
+      'it is gone',
+      async () => (await foreign.gallery.getVersion('node', '1.0.0', options)) === undefined,
+    );
     expect(await tagOf(home.host, '1.0.0')).toBe(disk.digest);
     await foreign.close();
   });
