@@ -215,6 +215,7 @@ describe('an operation', () => {
       steps: [{ name: 'a', state: 'pending', attempts: 0 }],
     } as const;
     lab.journalState.records.set('one', record);
+    lab.journalState.live.add('one');
     expect((await lab.ended('one')).state).toBe('succeeded');
     expect([...world.things.keys()]).toEqual(['a']);
   });
