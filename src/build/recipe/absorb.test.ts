@@ -79,6 +79,15 @@ test('images, kernel parameters, modules, and files become what a recipe accepts
   ]);
 });
 
+test('the content of a file that not everyone on the node can read stays out of the recipe', async () => {
+  const files = [...before.files, sampleFile('/etc/shop.key', { mode: 0o640 })];
+  expect(await captured({ files })).toEqual({
+    text,
+    changes: [],
+    left: ['File /etc/shop.key can hold a secret: not everyone can read it.'],
+  });
+});
+
 test('what is skipped is neither added nor reported', async () => {
   const packages = [...before.packages, added('tcpdump')];
   const files = [...before.files, sampleFile('/opt/blob')];

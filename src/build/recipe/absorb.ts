@@ -150,6 +150,11 @@ async function files({ diff, texts }: AbsorbRequest): Promise<Found> {
   for (const { path, mode, uid, gid } of changed) {
     const content = contents.get(path);
     if (content?.startsWith(agentHeader)) continue;
+    // A recipe is committed, where more people read it than on the node.
+    if ((mode & 0o004) === 0) {
+      left.push(`File ${path} can hold a secret: not everyone can read it.`);
+      continue;
+    }
     if (content === undefined || uid !== 0 || gid !== 0) {
       left.push(`File ${path} is ${content === undefined ? 'not a short text' : `owned by ${uid}:${gid}`}.`);
       continue;

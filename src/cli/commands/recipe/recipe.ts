@@ -199,7 +199,7 @@ interface Absorbed {
 const absorb: CommandSpec = {
   summary: 'Add to a recipe what a captured version has in addition to its parent',
   details:
-    'Edits the recipe, whose comments stay, and locks it with the newest version of every input, so that the next build has what was changed on the node: packages, container images, kernel parameters and modules, the states of units, and short text files below /etc, /usr/local, and /opt. What a recipe cannot say is listed. Nothing is built.',
+    'Edits the recipe, whose comments stay, and locks it with the newest version of every input, so that the next build has what was changed on the node: packages, container images, kernel parameters and modules, the states of units, and short text files below /etc, /usr/local, and /opt that everyone can read. What a recipe cannot say is listed. Nothing is built.',
   args: [{ ...referenceArgument, field: false }, ...recipeArguments],
   flags: {
     ...recipeFlags,

@@ -43,6 +43,11 @@ test('the text of a lock is not shown to everyone', () => {
   expect(JSON.stringify(operationFor(viewer, locked))).not.toContain('hush');
 });
 
+test('nor is the text of a recipe that was edited', () => {
+  const edited = record('recipe-absorb', { recipe: secret }, { text: 'name: hush', changes: [] }, {});
+  expect(JSON.stringify(operationFor(viewer, edited))).not.toContain('hush');
+});
+
 test('without private inputs everybody sees it whole', () => {
   const built = record('build', { recipe: { components: [{ name: 'runc' }] } }, {}, {});
   expect(operationFor(viewer, built)).toBe(built);

@@ -15,7 +15,7 @@ export function operationFor(caller: Pick<Caller, 'role'>, record: OperationReco
     ...rest,
     input: { private: true },
     steps: steps.map(({ result: _, ...step }) => step),
-    ...(result !== undefined && !holdsLock(result) && { result }),
+    ...(result !== undefined && !holdsRecipe(result) && { result }),
   };
 }
 
@@ -26,7 +26,7 @@ function isPrivate(value: Json | undefined): boolean {
   return fields.private === true || Object.values(fields).some(isPrivate);
 }
 
-/** Returns whether the result contains a lock, as that of `recipe lock` does. */
-function holdsLock(result: Json): boolean {
-  return typeof result === 'object' && result !== null && 'locks' in result;
+/** Returns whether the result contains a lock or a recipe, as those of `recipe lock` and `recipe absorb` do. */
+function holdsRecipe(result: Json): boolean {
+  return typeof result === 'object' && result !== null && 'text' in result;
 }
