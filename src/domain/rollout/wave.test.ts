@@ -245,6 +245,19 @@ describe('the back-off of a pool', () => {
   });
 });
 
+test.each([
+  { what: 'another one moves', move: { state: 'live', attempt: 1, since: 0 } as const, unavailable: [] },
+  { what: 'others do not serve', move: undefined, unavailable: ['x'] },
+])('nodes that wait for room because $what are not looked at again at once', ({ move, unavailable }) => {
+  const nodes: NodeInWave[] = [
+    { name: 'a', at: 'before', ...(move && { move }) },
+    { name: 'b', at: 'before' },
+  ];
+  const rules = { maxUnavailable: 1, maxFailed: 0, bakeMs: 0 };
+  const decision = decideWave(seenAt(9, nodes, { unavailable: new Set(unavailable) }), rules);
+  expect(decision).toMatchObject({ action: 'wait', untilMs: 2000 });
+});
+
 test('a wave ends only when its probes hold, and names the node on which one does not', () => {
   const move = { state: 'succeeded', attempt: 1, since: 0, endedAt: 0 } as const;
   const nodes: NodeInWave[] = [{ name: 'a', at: 'target', move }];

@@ -65,6 +65,7 @@ export type WaveDecision =
 const maxAttempts = 5;
 const firstPauseMs = 30_000;
 const maxPauseMs = 30 * 60_000;
+const roomMs = 2000;
 
 /** A second attempt on a blocked node waits 30 s, the next ones twice as long each, up to 30 minutes. */
 function backOffMs(attempt: number): number {
@@ -145,8 +146,11 @@ function poolRetryAt(nodes: readonly NodeInWave[], { maxUnavailable }: WaveRules
   return rounds < 2 ? 0 : Math.max(...ends) + backOffMs(rounds - 1);
 }
 
+/** Nodes that wait for room, and not for their next try, are looked at again soon, but not at once. */
 function nextTry(seen: WaveObservation, left: readonly NodeInWave[], rules: WaveRules): number {
-  return Math.max(poolRetryAt(seen.nodes, rules), Math.min(...left.map(retryAt)));
+  const resumesAt = poolRetryAt(seen.nodes, rules);
+  const tries = left.map((node) => Math.max(resumesAt, retryAt(node)));
+  return Math.min(...tries.map((at) => (at > seen.now ? at : seen.now + roomMs)));
 }
 
 function finish(seen: WaveObservation, { bakeMs }: WaveRules): WaveDecision {
