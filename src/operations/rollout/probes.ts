@@ -77,7 +77,9 @@ async function probeOne(
   object: KubeNode | undefined,
 ): Promise<ProbeResult | undefined> {
   let result: ProbeResult | undefined;
-  for (let attempt = 1; attempt <= tries; attempt += 1) {
+  // The cluster was read once, for all nodes.
+  const attempts = probe.kind === 'condition' ? 1 : tries;
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
     if (attempt > 1) await run.clock.sleep(againMs, run.signal);
     try {
       const reason = await ask(run, probe, node, object);
