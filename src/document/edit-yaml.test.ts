@@ -37,3 +37,13 @@ test('lists keep their indentation', () => {
 test('nothing to add changes nothing, whatever the style', () => {
   expect(addToYaml('a:   {b:  1}\n\n\n', [])).toBe('a:   {b:  1}\n\n\n');
 });
+
+test('an item with the same name or path is changed, not written twice', () => {
+  const units = 'units:\n  - name: a.service # ours\n    dropIn: x\n    state: enabled\n';
+  const files = 'files:\n  - path: /etc/a\n    file: a\n  - path: /etc/b\n    content: b\n';
+  const edited = addToYaml(`${units}${files}`, [
+    { path: ['units'], value: { name: 'a.service', state: 'masked' }, append: true },
+    { path: ['files'], value: { path: '/etc/a', content: 'new' }, append: true },
+  ]);
+  expect(edited).toBe(`${units.replace('enabled', 'masked')}${files.replace('file: a', 'content: new')}`);
+});

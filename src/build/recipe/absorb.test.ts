@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { sampleFile, sampleInventory } from '../../../test/support/inventory.ts';
+import { recipeProblems } from '../../domain/recipe/problems.ts';
 import { recipeSchema } from '../../domain/recipe/schema.ts';
 import { diffInventories } from '../../inventory/diff/diff.ts';
 import type { Inventory } from '../../inventory/model/inventory.ts';
@@ -10,10 +11,10 @@ const text = '# Nodes of the shop.\nname: node # not renamed\npackages:\n  - cur
 const before = sampleInventory();
 const [libc] = before.packages;
 
-function captured(change: Partial<Inventory>, skip: readonly string[] = []) {
-  const recipe = recipeSchema.parse(parse(text)) as never;
+function captured(change: Partial<Inventory>, skip: readonly string[] = [], given = text) {
+  const recipe = recipeSchema.parse(parse(given)) as never;
   return absorb({
-    ...{ recipe, text, skip, diff: diffInventories(before, sampleInventory(change)) },
+    ...{ recipe, text: given, skip, diff: diffInventories(before, sampleInventory(change)) },
     independent: async (names) => new Set(names.filter((name) => !name.startsWith('lib'))),
     texts: async (paths) =>
       new Map(paths.filter((path) => path !== '/opt/blob').map((path) => [path, `${path}\n`])),
@@ -96,4 +97,23 @@ test('what is skipped is neither added nor reported', async () => {
     changes: [],
     left: [],
   });
+});
+
+test('absorbing again changes nothing, and a file of the recipe is not written twice', async () => {
+  const digest = `sha256:${'1'.repeat(64)}`;
+  const image = { name: 'example.com/web:1', digest, sizeBytes: 1, platform: 'linux/amd64', isPinned: true };
+  const [unit] = before.units;
+  if (unit === undefined) throw new Error('the sample has no unit');
+  const change: Partial<Inventory> = {
+    packages: [...before.packages, added('tcpdump')],
+    containerImages: [...before.containerImages, image],
+    settings: { ...before.settings, modules: [...before.settings.modules, 'dummy'] },
+    units: [{ ...unit, state: 'masked' }, ...before.units.slice(1)],
+    files: [...before.files, sampleFile('/etc/motd.d/shop'), sampleFile('/etc/motd.d/new')],
+  };
+  const own = `${text}settings:\n  files:\n    - path: /etc/motd.d/shop\n      content: closed\n`;
+  const { text: edited, changes } = await captured(change, [], own);
+  expect(changes).toHaveLength(6);
+  expect(recipeProblems(recipeSchema.parse(parse(edited)) as never)).toEqual([]);
+  expect(await captured(change, [], edited)).toEqual({ text: edited, changes: [], left: [] });
 });

@@ -35,9 +35,9 @@ export async function absorb(request: AbsorbRequest): Promise<Absorbed> {
   const diff = without(request.diff, new Set(skip));
   const found = [
     await packages({ ...request, diff }),
-    images(diff),
+    images(request.recipe, diff),
     settings(request.recipe, diff),
-    units(diff),
+    units(request.recipe, diff),
     await files({ ...request, diff }),
   ];
   return {
@@ -60,7 +60,12 @@ function without(diff: InventoryDiff, skip: ReadonlySet<string>): InventoryDiff 
   };
 }
 
-async function packages({ diff, independent }: AbsorbRequest): Promise<Found> {
+/** What the recipe has already is not said again, as when it absorbs the same version twice. */
+function namesOf(items: readonly { readonly name: string }[] = []): ReadonlySet<string> {
+  return new Set(items.map(({ name }) => name));
+}
+
+async function packages({ recipe, diff, independent }: AbsorbRequest): Promise<Found> {
   const added = diff.packages.flatMap(({ before, after }) => (before === undefined && after ? [after] : []));
   const newer = diff.packages.flatMap(({ before, after }) =>
     before && after && before.version !== after.version
@@ -69,7 +74,8 @@ async function packages({ diff, independent }: AbsorbRequest): Promise<Found> {
   );
   const gone = diff.packages.flatMap(({ before, after }) => (before && !after ? [before.name] : []));
   const roots = await independent(added.map(({ name }) => name));
-  const named = added.filter(({ name }) => roots.has(name));
+  const known = namesOf(recipe.packages);
+  const named = added.filter(({ name }) => roots.has(name) && !known.has(name));
   return {
     additions: named.map(({ name }) => ({ path: ['packages'], value: name, append: true })),
     changes: [...named.map(({ name, version }) => `Package ${name} ${version}, in packages`), ...newer],
@@ -78,11 +84,12 @@ async function packages({ diff, independent }: AbsorbRequest): Promise<Found> {
 }
 
 /** An image is named by its digest, so that a build gets the one that the node had. */
-function images({ containerImages }: InventoryDiff): Found {
+function images({ images: items }: Recipe, { containerImages }: InventoryDiff): Found {
   const added = containerImages.flatMap(({ before, after }) =>
     before === undefined && after ? [after] : [],
   );
-  const named = added.filter(({ name }) => !/^sha256:|@/.test(name));
+  const known = namesOf(items);
+  const named = added.filter(({ name }) => !/^sha256:|@/.test(name) && !known.has(name));
   const moved = containerImages.flatMap(({ before, after }) => (before && after ? [after] : []));
   return {
     additions: named.map(({ name, digest, isPinned }) => ({
@@ -100,6 +107,7 @@ const derived = /^(?:system|kernel.*|initrd .*|release .*)$/;
 
 function settings({ settings: known }: Recipe, diff: InventoryDiff): Found {
   const [additions, changes, left]: [YamlAddition[], string[], string[]] = [[], [], []];
+  const modules = namesOf(known.modules);
   for (const { name, after } of diff.settings) {
     if (derived.test(name)) continue;
     const [kind = '', key = ''] = name.split(/ (.*)/s);
@@ -108,6 +116,7 @@ function settings({ settings: known }: Recipe, diff: InventoryDiff): Found {
       additions.push({ path: ['settings', 'sysctl', key], value: after, append: false });
       changes.push(`Kernel parameter ${key} = ${after}, in settings`);
     } else if (kind === 'module' && after !== undefined) {
+      if (modules.has(key)) continue;
       additions.push({ path: ['settings', 'modules'], value: key, append: true });
       changes.push(`Kernel module ${key}, in settings`);
     } else left.push(`Setting ${name}${after === undefined ? ' was removed on the node' : ` is ${after}`}.`);
@@ -116,10 +125,13 @@ function settings({ settings: known }: Recipe, diff: InventoryDiff): Found {
 }
 
 /** Units whose files come with packages or files, and that were enabled, disabled, or masked by hand. */
-function units(diff: InventoryDiff): Found {
-  const changed = diff.units.flatMap(({ before, after }) =>
-    before && after && before.state !== after.state && states.has(after.state) ? [after] : [],
-  );
+function units({ settings: { units: known = [] } }: Recipe, diff: InventoryDiff): Found {
+  const stateOf = new Map(known.map(({ name, state }) => [name, state]));
+  const changed = diff.units
+    .flatMap(({ before, after }) =>
+      before && after && before.state !== after.state && states.has(after.state) ? [after] : [],
+    )
+    .filter(({ name, state }) => stateOf.get(name) !== state);
   return {
     additions: changed.map(({ name, state }) => ({
       path: ['settings', 'units'],
@@ -139,7 +151,8 @@ const ours = /^\/(?:etc|usr\/local|opt)\//;
 const notOurs =
   /^\/etc\/(?:(?:passwd|group|g?shadow|subuid|subgid)-?|ld\.so\.cache|resolv\.conf|hostname|hosts|machine-id|adjtime|mtab|fstab|imago.*|alternatives\/.*|ssl\/certs\/.*|sysctl\.d\/.*|modules-load\.d\/.*|apt\/.*|dpkg\/.*|kubernetes\/.*|cni\/net\.d\/.*|.*\.dpkg-.*)$/;
 
-async function files({ diff, texts }: AbsorbRequest): Promise<Found> {
+async function files({ recipe, diff, texts }: AbsorbRequest): Promise<Found> {
+  const known = new Map((recipe.settings.files ?? []).map(({ path, content }) => [path, content]));
   const changed = diff.files.flatMap(({ before, after, fields }) =>
     after !== undefined && isOurs(after) && (before === undefined || fields.includes('sha256'))
       ? [after]
@@ -150,6 +163,7 @@ async function files({ diff, texts }: AbsorbRequest): Promise<Found> {
   for (const { path, mode, uid, gid } of changed) {
     const content = contents.get(path);
     if (content?.startsWith(agentHeader)) continue;
+    if (content !== undefined && content === known.get(path)) continue;
     // A recipe is committed, where more people read it than on the node.
     if ((mode & 0o004) === 0) {
       left.push(`File ${path} can hold a secret: not everyone can read it.`);
