@@ -1,6 +1,5 @@
 // Reads what a wave of a rollout is decided from: the nodes of the pool, and the operations that move them.
 
-import { ensureImagoError } from '../../domain/error/imago-error.ts';
 import { hasCondition, type KubeNode } from '../../domain/kube/objects.ts';
 import { nodeState } from '../../domain/node/state.ts';
 import type { NodeInWave } from '../../domain/rollout/wave.ts';
@@ -9,6 +8,7 @@ import type { ProviderNode } from '../../ports/provider/pools.ts';
 import type { ChildState } from '../../ports/workflow/operation.ts';
 import type { OperationDeps } from '../common/deps.ts';
 import type { Run } from '../common/operation.ts';
+import { stopChildren } from '../common/stop-children.ts';
 import { failureReason, isBroken, type OpenPool, poolNodes } from '../node/pool-nodes.ts';
 
 export interface SeenPool {
@@ -64,6 +64,11 @@ export async function readMoves(
   return moves;
 }
 
+/** Cancels the operations that still move nodes to the target, and waits until they have ended. */
+export async function stopMoves(run: Pick<Run, 'desk' | 'journal' | 'operation' | 'signal'>): Promise<void> {
+  await stopChildren(run, `${run.operation.id}.to.`);
+}
+
 function moveOf(child: ChildState, attempt: number): NonNullable<NodeInWave['move']> {
   const { state, startedAt, createdAt, endedAt, error, progress } = child;
   const sentence = error?.message ?? progress?.sentence;
@@ -82,18 +87,4 @@ function saysNothingOfVersion(code: string): boolean {
   return /^(?:drain|cluster|operation|gallery)-|^provider-(?:conflict|throttled|quota|unreachable)$|^cancelled$/.test(
     code,
   );
-}
-
-/** Cancels the operations that still move nodes to the target, and waits until they have ended. */
-export async function stopMoves(run: Pick<Run, 'desk' | 'journal' | 'operation' | 'signal'>): Promise<void> {
-  const { id, by } = run.operation;
-  const live = [...(await readMoves(run, id, 'to'))].filter(([, { state }]) => state === 'live');
-  const children = live.map(([node, { attempt }]) => moveId(id, 'to', node, attempt));
-  // One that has ended in the meantime needs no cancel.
-  for (const child of children) await run.desk().cancel(child, by).catch(ignoreEnded);
-  for (const child of children) await run.desk().ended(child, run.signal);
-}
-
-export function ignoreEnded(thrown: unknown): void {
-  if (ensureImagoError(thrown).code !== 'operation-ended') throw thrown;
 }

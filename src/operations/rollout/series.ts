@@ -5,8 +5,8 @@ import { ImagoError } from '../../domain/error/imago-error.ts';
 import { operationRequest } from '../../domain/operation/declaration.ts';
 import * as declared from '../../domain/rollout/operations.ts';
 import { type Looked, operation, type Reading, type Run } from '../common/operation.ts';
+import { stopChildren } from '../common/stop-children.ts';
 import { findFloors } from './floors.ts';
-import { ignoreEnded } from './observe.ts';
 import { planRollout } from './target.ts';
 
 const patienceMs = 90 * 24 * 3_600_000;
@@ -29,13 +29,7 @@ export const rolloutSeries = operation(declared.rolloutSeries, {
     },
     /** The rollout that runs stops as if a user had cancelled it. */
     async undo(run) {
-      const { id, by } = run.operation;
-      for (const pool of run.input.pools) {
-        const child = await run.journal.get(childId(id, pool));
-        if (child === undefined || child.endedAt !== undefined) continue;
-        await run.desk().cancel(child.id, by).catch(ignoreEnded);
-        await run.desk().ended(child.id, run.signal);
-      }
+      await stopChildren(run);
       return 'kept';
     },
   })

@@ -4,8 +4,8 @@ import { operationRequest } from '../../domain/operation/declaration.ts';
 import { poolSetImage, replaceNodes } from '../../domain/pool/operations.ts';
 import type { PoolUse, VersionName } from '../../ports/database/lineage.ts';
 import type { OperationRequest } from '../../ports/workflow/operation.ts';
-import { allPages } from '../common/all-pages.ts';
 import type { Looked, Run } from '../common/operation.ts';
+import { stopChildren } from '../common/stop-children.ts';
 import { changeCommand, stillStarts } from './affected.ts';
 
 export interface ReplacedPools {
@@ -73,20 +73,8 @@ export async function lookAtReplacements(
 }
 
 /** Cancels those that still run, and waits until they have ended. Replaced nodes stay, and so does the withdrawal. */
-export async function cancelReplacements({
-  desk,
-  fleet,
-  journal,
-  operation,
-  signal,
-}: Pick<Run, 'desk' | 'fleet' | 'journal' | 'operation' | 'signal'>): Promise<'kept'> {
-  for await (const { name } of allPages((query) => fleet.listPools(query))) {
-    const id = replacementId(operation.id, name);
-    const record = await journal.get(id);
-    if (record === undefined || record.endedAt !== undefined) continue;
-    await desk().cancel(id, operation.by);
-    await desk().ended(id, signal);
-  }
+export async function cancelReplacements(run: Parameters<typeof stopChildren>[0]): Promise<'kept'> {
+  await stopChildren(run);
   return 'kept';
 }
 
