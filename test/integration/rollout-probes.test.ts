@@ -111,7 +111,8 @@ test('a probe that can never be run is refused before anything is touched', asyn
   for (const probe of ['command check-web', 'command missing']) {
     const operation = await roll([probe]);
     expect(operation).toMatchObject({ state: 'failed', error: { code: 'rollout-refused' } });
-    expect(operation.steps.filter(({ state }) => state === 'done')).toEqual([]);
+    // This step only reads.
+    expect(operation.steps.filter(({ state }) => state === 'done')).toMatchObject([{ name: 'floors' }]);
   }
   expect(versions()).toBe('1.0.0 1.0.0 1.0.0');
 });
