@@ -8,6 +8,7 @@ import { subscription } from '../support/azure-bench.ts';
 import { statusOf } from '../support/daemon.ts';
 import { createImago, type Imago, recipe } from '../support/imago.ts';
 import { makeNodeDisk } from '../support/node-disk.ts';
+import { patience } from '../support/speed.ts';
 import { tinyDisk } from '../support/tiny-disk.ts';
 import { until } from '../support/until.ts';
 
@@ -58,36 +59,40 @@ test('the settings turn the provider on, and doctor signs in', async () => {
   expect(providers).toContainEqual(expect.objectContaining({ name: 'azure', emulated: true }));
   const { findings } = await imago.json<{ findings: { id: string; state: string }[] }>(['doctor'], { env });
   expect(findings).toContainEqual(expect.objectContaining({ id: 'azure.access', state: 'ok' }));
-}, 120_000);
+});
 
-test('a disk becomes a version in two regions, a pool, and after a rollout another version', async () => {
-  const published = await imago.json<{ regions: string[] }>([
-    ...['image', 'publish', `sample:${first}`, '--provider', 'azure', '--region', 'northeurope=2'],
-  ]);
-  expect(published.regions).toEqual(['westeurope', 'northeurope']);
-  const create = [
-    'pool',
-    'create',
-    'web',
-    '--provider',
-    'azure',
-    '--nodes',
-    '2',
-    '--size',
-    'Standard_D2s_v5',
-  ];
-  await imago.json([...create, '--image', `sample:${first}`]);
-  expect(await versionsOfNodes()).toEqual([`web-000000 ${first}`, `web-000001 ${first}`]);
-  await reportsByItsConsole();
-  await comesFromOthers();
-  const second = await importDisk(2);
-  await imago.json(['pool', 'set-image', 'web', '--image', `sample:${second}`]);
-  expect(await versionsOfNodes()).toEqual([`web-000000 ${first}`, `web-000001 ${first}`]);
-  await imago.json(['rollout', 'start', 'web', '--bake', '1s']);
-  expect(await versionsOfNodes()).toEqual([`web-000000 ${second}`, `web-000001 ${second}`]);
-  await imago.json(['pool', 'delete', 'web', '--yes']);
-  expect(await versionsOfNodes()).toEqual([]);
-}, 240_000);
+test(
+  'a disk becomes a version in two regions, a pool, and after a rollout another version',
+  async () => {
+    const published = await imago.json<{ regions: string[] }>([
+      ...['image', 'publish', `sample:${first}`, '--provider', 'azure', '--region', 'northeurope=2'],
+    ]);
+    expect(published.regions).toEqual(['westeurope', 'northeurope']);
+    const create = [
+      'pool',
+      'create',
+      'web',
+      '--provider',
+      'azure',
+      '--nodes',
+      '2',
+      '--size',
+      'Standard_D2s_v5',
+    ];
+    await imago.json([...create, '--image', `sample:${first}`]);
+    expect(await versionsOfNodes()).toEqual([`web-000000 ${first}`, `web-000001 ${first}`]);
+    await reportsByItsConsole();
+    await comesFromOthers();
+    const second = await importDisk(2);
+    await imago.json(['pool', 'set-image', 'web', '--image', `sample:${second}`]);
+    expect(await versionsOfNodes()).toEqual([`web-000000 ${first}`, `web-000001 ${first}`]);
+    await imago.json(['rollout', 'start', 'web', '--bake', '1s']);
+    expect(await versionsOfNodes()).toEqual([`web-000000 ${second}`, `web-000001 ${second}`]);
+    await imago.json(['pool', 'delete', 'web', '--yes']);
+    expect(await versionsOfNodes()).toEqual([]);
+  },
+  patience(240_000),
+);
 
 /** Another program scales the set: the new node is known with what it was made from. */
 async function comesFromOthers(): Promise<void> {
@@ -128,33 +133,37 @@ async function reportsByItsConsole(): Promise<void> {
   expect(await imago.json(['node', 'config', 'show', 'web-000001'])).toMatchObject({ node: 'web-000001' });
 }
 
-test('a node of a flexible scale set waits with a config until it is allowed to be drained for it', async () => {
-  const create = [
-    'pool',
-    'create',
-    'flex',
-    '--provider',
-    'azure',
-    '--orchestration',
-    'flexible',
-    '--nodes',
-    '1',
-  ];
-  await imago.json([...create, '--size', 'Standard_D2s_v5', '--image', `sample:${first}`]);
-  const { items } = await imago.json<{ items: { name: string }[] }>(['node', 'list']);
-  const node = items.find(({ name }) => name.startsWith('flex-'))?.name ?? '';
-  const text = JSON.stringify({ schemaVersion: 1, runtime: { cgroupDriver: 'cgroupfs' } });
-  const file = await imago.writeFile('flex.json', text);
-  expect(await imago.json(['node', 'config', 'set', node, file])).toMatchObject({
-    waitingNodes: [{ node, for: 'drain' }],
-  });
-  await imago.json(['node', 'config', 'allow', node]);
-  const shown = await imago.json<object>(['node', 'config', 'show', node]);
-  expect(shown).not.toHaveProperty('waiting');
-  expect(await imago.run(['node', 'exec', node, '--', 'true'])).toMatchObject({ code: 0, err: '' });
-  expect(await imago.json(['node', 'config', 'show', node])).toEqual(shown);
-  await imago.json(['pool', 'delete', 'flex', '--yes']);
-}, 240_000);
+test(
+  'a node of a flexible scale set waits with a config until it is allowed to be drained for it',
+  async () => {
+    const create = [
+      'pool',
+      'create',
+      'flex',
+      '--provider',
+      'azure',
+      '--orchestration',
+      'flexible',
+      '--nodes',
+      '1',
+    ];
+    await imago.json([...create, '--size', 'Standard_D2s_v5', '--image', `sample:${first}`]);
+    const { items } = await imago.json<{ items: { name: string }[] }>(['node', 'list']);
+    const node = items.find(({ name }) => name.startsWith('flex-'))?.name ?? '';
+    const text = JSON.stringify({ schemaVersion: 1, runtime: { cgroupDriver: 'cgroupfs' } });
+    const file = await imago.writeFile('flex.json', text);
+    expect(await imago.json(['node', 'config', 'set', node, file])).toMatchObject({
+      waitingNodes: [{ node, for: 'drain' }],
+    });
+    await imago.json(['node', 'config', 'allow', node]);
+    const shown = await imago.json<object>(['node', 'config', 'show', node]);
+    expect(shown).not.toHaveProperty('waiting');
+    expect(await imago.run(['node', 'exec', node, '--', 'true'])).toMatchObject({ code: 0, err: '' });
+    expect(await imago.json(['node', 'config', 'show', node])).toEqual(shown);
+    await imago.json(['pool', 'delete', 'flex', '--yes']);
+  },
+  patience(240_000),
+);
 
 test('a disk that would not boot in Azure is refused before anything is sent', async () => {
   const { path } = await makeNodeDisk(imago.folder);
@@ -165,7 +174,7 @@ test('a disk that would not boot in Azure is refused before anything is sent', a
   expect(err).not.toContain('azure-serial-console');
   const sent = await send('GET', `${group}/providers/Microsoft.Compute/galleries/imago/images/plain`);
   expect(sent.status).toBe(404);
-}, 120_000);
+});
 
 test('the reference of a version is printed as other tools take it', async () => {
   const id = `${group}/providers/Microsoft.Compute/galleries/imago/images/sample/versions/${first}`;
@@ -178,7 +187,7 @@ test('the reference of a version is printed as other tools take it', async () =>
     'bicep',
   ]);
   expect(found).toMatchObject({ id, text: expect.stringContaining(`id: '${id}'`) });
-}, 60_000);
+});
 
 test('the cost of copies follows from a price file', async () => {
   const prices = await imago.writeFile(
@@ -195,7 +204,7 @@ test('the cost of copies follows from a price file', async () => {
   const wrong = await imago.writeFile('prices.yaml', 'currency: EUR\n');
   const refused = await imago.run(['image', 'cost', '--prices', wrong]);
   expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('gibMonth') });
-}, 60_000);
+});
 
 test('a pool of a size that cannot start the image is refused, and capz takes only images that join', async () => {
   const create = [
@@ -218,10 +227,10 @@ test('a pool of a size that cannot start the image is refused, and capz takes on
     expect(refused, size).toMatchObject({ code: 2, err: expect.stringContaining(says) });
   }
   expect((await imago.run(['resolve', `sample:${first}`, '--for', 'capz'])).code).not.toBe(0);
-}, 60_000);
+});
 
 test('what Azure cannot do is refused before anything starts', async () => {
   const file = await imago.writeFile('node.yaml', recipe);
   const refused = await imago.run(['build', file, '--provider', 'azure']);
   expect(refused).toMatchObject({ code: 4, err: expect.stringContaining('Provider azure has no builder') });
-}, 60_000);
+});
