@@ -51,15 +51,23 @@ function all(since: string, audited: readonly string[]) {
     from imago.nodes where at >= ${from} group by pool, image, version, date_trunc('minute', at)
     union all
     select 'operation-' || id, ended_at, 'operation', subject, kind || ' ' || state, requested_by,
-      coalesce(error->>'message', input->>'why', input->>'reason'), id
+      coalesce(${field('error', 'message')}, ${field('input', 'why')}, ${field('input', 'reason')}), id
     from imago.operations
     where ended_at >= ${from} and parent is null
       and (state in ('failed', 'cancelled') or subject like 'pool/%' or subject like 'node/%')
     union all
-    select 'request-' || id, at, 'setting', subject, what, who, after->>'why', null
+    select 'request-' || id, at, 'setting', subject, what, who, ${field('after', 'why')}, null
     from imago.audit
     where at >= ${from} and status < 400 and what = any(${audited}::text[])
-      and coalesce(after->>'dryRun', 'false') <> 'true'`;
+      and coalesce(${field('after', 'dryRun')}, 'false') <> 'true'`;
+}
+
+/** PostgreSQL fails to read any field of JSON that has a NUL or half of a character: of such a document there is none. */
+function field(column: string, name: string) {
+  const document = sql.ref(column);
+  return sql<
+    string | null
+  >`case when ${document}::text !~ '\\\\u(0000|d[89a-f])' then ${document}->>${sql.lit(name)} end`;
 }
 
 function toChange(row: ChangeRow): Change {

@@ -180,6 +180,19 @@ describe('update', () => {
   });
 });
 
+test('a failure whose message PostgreSQL cannot read is recorded, and is among the changes', async () => {
+  const strange = 'tool said \0 and \ud800';
+  const { id } = await create({ input: { why: strange } });
+  const error = { code: 'internal', kind: 'bug', message: strange, hint: '', retryable: false } as const;
+  await store.journal.update(id, { state: 'failed', error, endedAt: '2026-03-03T10:00:01.000Z' });
+  const cancelled = await create({ input: { why: strange } });
+  await store.journal.update(cancelled.id, { state: 'cancelled', endedAt: '2026-03-03T10:00:02.000Z' });
+  const { items } = await store.changes.list({ since: '2026-03-03T10:00:00.500Z', audited: [], limit: 100 });
+  const found = new Map(items.map((item) => [item.operation, item]));
+  expect(found.get(id)).toMatchObject({ what: 'build failed', why: 'tool said \u{FFFD} and \u{FFFD}' });
+  expect(found.get(cancelled.id)).toMatchObject({ what: 'build cancelled' });
+});
+
 test('progress that quotes a program with odd characters is recorded', async () => {
   const { id } = await create();
   await store.journal.update(id, { progress: { done: 0, total: 1, sentence: 'read \0 and \ud800' } });

@@ -1,6 +1,6 @@
 // Operations and steps between their rows and their records.
 import type { Insertable, Selectable } from 'kysely';
-import { type OperationRecord, operation, type Progress, step } from '../../domain/operation/record.ts';
+import { type OperationRecord, operation, step } from '../../domain/operation/record.ts';
 import type {
   ChildState,
   OperationChange,
@@ -55,9 +55,8 @@ export function storedChange(change: OperationChange | StepChange, name?: string
   return JSON.stringify({ name, ...Object.fromEntries(stored), cleared });
 }
 
-/** Progress may quote a tool, and PostgreSQL itself reads its message when it adds the event. */
+/** Progress and errors may quote a tool, and PostgreSQL itself reads their messages when it adds the events. */
 function jsonText(field: string, value: unknown): string {
-  if (field !== 'progress') return JSON.stringify(value);
-  const progress = value as Progress;
-  return JSON.stringify({ ...progress, sentence: storableText(progress.sentence) });
+  if (field !== 'progress' && field !== 'error') return JSON.stringify(value);
+  return JSON.stringify(value, (_, part: unknown) => (typeof part === 'string' ? storableText(part) : part));
 }
