@@ -145,6 +145,8 @@ describe('a dry run', () => {
     createToken: { owner: 'bob', role: 'admin' },
     addFault: { kind: 'fails', call: '*' },
     setSimTime: { scale: 7 },
+    execOnNode: { command: ['true'] },
+    startRolloutSeries: { pools: ['web'] },
   };
   const paths: Partial<Record<EndpointName, Readonly<Record<string, string>>>> = {
     setSetting: { setting: 'provider' },
@@ -155,6 +157,7 @@ describe('a dry run', () => {
     cancelOperation: 'operation-ended',
     createHotfix: 'simulation-mixed',
     capturePool: 'capture-refused',
+    execOnNode: 'provider-lacks',
     findOutdatedPackages: 'provider-lacks',
     absorbVersion: 'provider-lacks',
   };
