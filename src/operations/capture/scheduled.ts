@@ -52,9 +52,9 @@ async function nothingOutdated(run: Run<Input>): Promise<string | undefined> {
   if (!run.input.whenOutdated) return undefined;
   const { image, version } = await requirePool(run, run.input.name);
   const model = await requireVersion(run, image, version);
-  await refreshFreshness(run, model);
+  // What is unknown does not skip it, and an old comparison proves nothing.
+  if (!(await refreshFreshness(run, model))) return undefined;
   const found = newestFreshness(model.digest, await run.catalogue.listEvidence(model.digest))?.found;
-  // What is unknown does not skip it.
   if (found === undefined || found.behind.length > 0) return undefined;
   return `${image}:${version}: ${describeFreshness(found, run.clock.now())}`;
 }

@@ -71,18 +71,23 @@ async function addFreshness(run: Comparing, version: VersionRecord): Promise<Fre
 const recentMs = 3_600_000;
 
 /**
- * Compares again for a gate, unless that was done within an hour. If it is not possible, the gate decides on what is
- * stored.
+ * Compares again, unless that was done within an hour. If it is not possible, returns `false`, and a gate decides on
+ * what is stored.
  */
-export async function refreshFreshness(run: Comparing & Pick<Run, 'log'>, version: VersionRecord) {
+export async function refreshFreshness(
+  run: Comparing & Pick<Run, 'log'>,
+  version: VersionRecord,
+): Promise<boolean> {
   const newest = newestFreshness(version.digest, await run.catalogue.listEvidence(version.digest));
   const age = newest && run.clock.now() - Date.parse(newest.evidence.at);
-  if (age !== undefined && age < recentMs) return;
+  if (age !== undefined && age < recentMs) return true;
   try {
     await addFreshness(run, version);
+    return true;
   } catch (thrown) {
     if (!(thrown instanceof ImagoError) || thrown.kind === 'cancelled') throw thrown;
     run.log(`The packages could not be compared with their archive: ${thrown.message}`);
+    return false;
   }
 }
 
