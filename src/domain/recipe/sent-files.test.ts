@@ -28,6 +28,11 @@ describe('a list of files', () => {
     'a/..\u2028/../x',
   ])('has no path %j', (path) => expect(accepts(file(path))).toBe(false));
 
+  test('has no path of so many directories that checking a list would stop the daemon', () => {
+    expect(accepts(file(`${'a/'.repeat(63)}a`))).toBe(true);
+    expect(accepts(file(`${'a/'.repeat(64)}a`))).toBe(false);
+  });
+
   test.each([
     ['d', '/etc'],
     ['d', '..'],

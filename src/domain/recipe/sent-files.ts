@@ -6,8 +6,8 @@ import { type Recipe, withoutPlace } from './recipe.ts';
 import { expandRecipe, substitute } from './variables.ts';
 
 export const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
-/** Relative, written without detours, even in names with line breaks. */
-const placePattern = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[^/\0]+(?:\/[^/\0]+)*$/s;
+/** Relative, of at most 64 names, written without detours, even in names with line breaks. */
+const placePattern = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[^/\0]+(?:\/[^/\0]+){0,63}$/s;
 const place = z.string().max(4000).regex(placePattern);
 
 const sentEntry = z.discriminatedUnion('type', [
