@@ -56,7 +56,14 @@ const cases: readonly Case[] = [
     message: /Unknown flag --jsn/,
     hint: /--json/,
   },
-  { what: 'missing argument', words: ['resolve'], code: 2, message: /IMAGE is missing/, hint: /--help/ },
+  { what: 'missing argument', words: ['image', 'show'], code: 2, message: /is missing/, hint: /--help/ },
+  {
+    what: 'neither an image nor what to choose it by',
+    words: ['resolve'],
+    code: 2,
+    message: /image is missing/,
+    hint: /--kubernetes VERSION/,
+  },
   { what: 'malformed reference', words: ['resolve', 'node:1.2'], code: 2, message: /1\.2/, hint: /./ },
   {
     what: 'reference with a shell in it',

@@ -160,7 +160,7 @@ function answer(
 async function chooseImage(deps: ResolveDeps, question: ResolveQuestion): Promise<ResolveAnswer> {
   const { at, region } = question;
   if (question.kubernetes === undefined || at !== undefined) {
-    throw new ImagoError('input-invalid', 'Without an image, a Kubernetes version says what to choose.', {
+    throw new ImagoError('input-invalid', 'The image is missing.', {
       hint: 'Name an image, or pass --kubernetes VERSION without --at.',
     });
   }
