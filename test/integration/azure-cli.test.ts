@@ -185,7 +185,7 @@ test('az makes, scales, upgrades and deletes scale sets', { timeout: 15 * minute
 });
 
 test.skipIf(!soak)(
-  'az shares, restores, evicts, extends and looks up',
+  '(soak) az shares, restores, evicts, extends and looks up',
   { timeout: 30 * minutes },
   async () => {
     await ok('sig create -g rg -r shared --permissions Groups', {
