@@ -54,7 +54,8 @@ const listRoute = (rows: readonly (readonly string[])[], ...what: readonly strin
 });
 
 export const marketplaceRoutes: Routes = {
-  'GET locations/publishers': listRoute(known, 'Publisher'),
+  // Azure lists the publishers of images and of extensions together.
+  'GET locations/publishers': listRoute([...known, ...extensions], 'Publisher'),
   'GET locations/publishers/artifacttypes/offers': listRoute(known, 'Publisher'),
   'GET locations/publishers/artifacttypes/offers/skus': listRoute(known, 'Publisher', 'Offer'),
   [`GET ${types}`]: listRoute(extensions, 'Publisher'),
