@@ -285,11 +285,13 @@ describe('no node is made of it any more', () => {
     await withdraw({ replace: false });
     const scale = (capacity: number) =>
       product.run({ kind: 'pool-scale', subject: 'pool/calm', input: { name: 'calm', capacity } });
-    const plan = poolScale
-      .open(product.deps)
-      .plan(poolScale.declaration.input.parse({ name: 'calm', capacity: 2 }), { by: 'ann' });
-    for (const refused of [plan, scale(2).then(({ error }) => Promise.reject(error))]) {
-      await expect(refused).rejects.toMatchObject({
+    const plan = () =>
+      poolScale
+        .open(product.deps)
+        .plan(poolScale.declaration.input.parse({ name: 'calm', capacity: 2 }), { by: 'ann' });
+    // Each begins when it is awaited: a promise that rejects before that counts as unhandled.
+    for (const refused of [plan, () => scale(2).then(({ error }) => Promise.reject(error))]) {
+      await expect(refused()).rejects.toMatchObject({
         code: 'version-withdrawn',
         hint: expect.stringContaining('imago pool set-image calm'),
       });
