@@ -36,7 +36,7 @@ const extensions = [
 const types = 'locations/publishers/artifacttypes/types';
 
 /** Lists what follows the names in the path; a name that is in no row does not exist. */
-function listed(call: Call, rows: readonly (readonly string[])[], what: readonly string[]): Reply {
+function listed(call: Call, rows: readonly (readonly string[])[], what: readonly string[]): readonly Json[] {
   const [location = '', publisher, , ...inside] = call.address.names;
   const asked = [publisher, ...inside].filter((name) => name !== undefined);
   let left = rows;
@@ -45,12 +45,16 @@ function listed(call: Call, rows: readonly (readonly string[])[], what: readonly
     if (left.length === 0) throw new ArmError(404, 'NotFound', `${what[index]}: ${name} was not found.`);
   }
   const names = [...new Set(left.map((row) => row[asked.length] ?? ''))].sort();
-  const body = names.map((name) => ({ location, name, id: `${call.address.id}/${name}` }));
-  return { status: 200, body: body as unknown as Json };
+  return names.map((name) => ({ location, name, id: `${call.address.id}/${name}` }));
+}
+
+/** Azure answers these look-ups with a bare list. */
+function bareList(items: readonly Json[]): Reply {
+  return { status: 200, body: items as unknown as Json };
 }
 
 const listRoute = (rows: readonly (readonly string[])[], ...what: readonly string[]) => ({
-  answer: async (call: Call) => listed(call, rows, what),
+  answer: async (call: Call) => bareList(listed(call, rows, what)),
 });
 
 export const marketplaceRoutes: Routes = {
@@ -64,7 +68,7 @@ export const marketplaceRoutes: Routes = {
   'GET virtualmachines/vmsizes': { answer: async () => listSizes() },
   'GET virtualmachinescalesets/skus': { answer: listSetSizes },
   [`GET ${images}`]: {
-    answer: async (call) => ({ status: 200, body: [imageOf(call, '1.0.0')] as unknown as Json }),
+    answer: async (call) => bareList([imageOf(call, '1.0.0')]),
   },
   [`GET ${images}/*`]: { answer: getImage },
   'GET skus': {
@@ -113,12 +117,11 @@ async function listSetSizes(call: Call): Promise<Reply> {
 async function getExtension(call: Call): Promise<Reply> {
   const [location, publisher = '', , type = '', version = ''] = call.address.names;
   const path = call.address.names.slice(0, 4);
-  const { body } = listed({ ...call, address: { ...call.address, names: path } }, extensions, [
+  const versions = listed({ ...call, address: { ...call.address, names: path } }, extensions, [
     'Publisher',
     'Type',
   ]);
-  const found = (body as unknown as readonly Json[]).some(({ name }) => name === version);
-  if (!found)
+  if (!versions.some(({ name }) => name === version))
     throw new ArmError(404, 'NotFound', `Artifact: VMExtension ${publisher}.${type} was not found.`);
   const properties = {
     ...{ operatingSystem: 'Linux', computeRole: 'IaaS', handlerSchema: '', vmScaleSetEnabled: true },

@@ -1,4 +1,4 @@
-// A job in a Windows machine, as `jobScript` has it for Linux: a task that runs as SYSTEM, detached from whoever asked.
+// A job in a Windows machine, as `jobScript` has it for Linux: a task that runs as SYSTEM, detached from the caller.
 // The same answer is read by `readJob`. Never executed on Windows; an independent grammar parses it.
 import type { RecipeComponent } from '../recipe/recipe.ts';
 import { substitute } from '../recipe/variables.ts';

@@ -189,9 +189,9 @@ const registryKinds = {
 const startKinds = { automatic: 'Automatic', manual: 'Manual', disabled: 'Disabled' } as const;
 
 function settingsScript({ registry = [], services = [] }: RecipeWindows): string {
-  const told = registry.map(({ path, name, type, value }) => ({ path, name, type, value }));
+  const values = registry.map(({ path, name, type, value }) => ({ path, name, type, value }));
   return script(
-    { do: 'settings', registry: told, services: services.map(({ name, start }) => ({ name, start })) },
+    { do: 'settings', registry: values, services: services.map(({ name, start }) => ({ name, start })) },
     [
       ...registry.flatMap(({ path, name, type, value }) => {
         const key = psText(path.replace(/^HKLM:?\\/i, 'HKLM:\\'));
